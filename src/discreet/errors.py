@@ -1,0 +1,68 @@
+"""Everything that discreet raises on purpose.
+
+The whole tree, so that you know what to catch before you read any class:
+
+* DiscreetError
+    * ParameterError      (also a ValueError)     a number that was declared is not usable
+    * InputTypeError      (also a TypeError)      a value is of the wrong type; decided by its type alone
+    * RangeError          (also an OverflowError) an exact integer does not fit where it has to go
+    * UnsupportedError    (also a TypeError)      the question has no meaning for this object
+    * SourceExhaustedError                        a replayed source of randomness ran out
+    * StreamEndedError                            a sparse-vector stream has given all its answers
+
+A message names the thing, the value that was declared, and the way out. It never quotes private
+data: parameters (epsilon, bounds, names) are public and may be quoted, values to be released may not.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DiscreetError",
+    "InputTypeError",
+    "ParameterError",
+    "RangeError",
+    "SourceExhaustedError",
+    "StreamEndedError",
+    "UnsupportedError",
+]
+
+
+class DiscreetError(Exception):
+    """The root: catching it catches everything that discreet raises on purpose."""
+
+
+class ParameterError(DiscreetError, ValueError):
+    """A declared parameter cannot be used. Nothing was drawn and nothing was released.
+
+    Attributes:
+        name: the parameter, as the caller writes it.
+        value: what was given (parameters are public).
+    """
+
+    def __init__(self, name: str, value: object, problem: str) -> None:
+        self.name = name
+        self.value = value
+        shown = repr(value)
+        if len(shown) > 60:
+            shown = shown[:57] + "..."
+        super().__init__(f"{name} {problem}, got {shown}; nothing was released")
+
+
+class InputTypeError(DiscreetError, TypeError):
+    """A value to be released has the wrong type. Decided by the type alone, never by the value."""
+
+
+class RangeError(DiscreetError, OverflowError):
+    """An exact integer does not fit into its container; it is refused rather than wrapped."""
+
+
+class UnsupportedError(DiscreetError, TypeError):
+    """The question has no meaning for this object."""
+
+
+class SourceExhaustedError(DiscreetError):
+    """A replayed source has no values left. It never starts again from the beginning."""
+
+
+class StreamEndedError(DiscreetError):
+    """A stream that was allowed a fixed number of answers has given them all."""

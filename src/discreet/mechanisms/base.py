@@ -1,0 +1,182 @@
+"""What every mechanism offers, and how values to be released are read.
+
+A mechanism is a frozen value. It can draw (`release`), and it can say what it would draw with
+which probability (`law`), what that promises (`guarantee`), what it leaks (`privacy_loss`) and how
+far off it will be (`error`, `expected_absolute_error`, `variance`).
+
+Types decide what is refused, values never do: a list of integers is released or not whatever the
+integers are, because a refusal that depended on them would tell something about them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputTypeError, RangeError
+from discreet.exact import Exact, probability
+from discreet.noise.law import Law, Outcomes, smallest
+from discreet.noise.sampler import Sampler
+from discreet.noise.source import Source, system_source
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.loss import Loss
+
+__all__ = ["AdditiveMechanism", "Mechanism", "half_width", "integer", "integer_array"]
+
+IntegerArray = NDArray[Any]
+
+
+class Mechanism(ABC):
+    """One private release.
+
+    Contract, which tests/contracts/mechanism.py checks for every subclass: equal parameters give
+    equal, hashable values; `release` has exactly the law `law`; the loss between the laws of any
+    two inputs of `small_neighbours` is within `guarantee`, and for one pair it is reached.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What is promised to each person, and under which neighbour relation."""
+
+    @property
+    @abstractmethod
+    def privacy_loss(self) -> Loss:
+        """What one release leaks, as a value that an accountant can add up."""
+
+    @abstractmethod
+    def law(self, value: Any) -> Law | Outcomes:
+        """The exact law of `release(value)`."""
+
+    @abstractmethod
+    def small_neighbours(self) -> Iterator[tuple[Any, Any]]:
+        """Pairs of neighbouring inputs that attain every loss this mechanism can have.
+
+        Every pair is given in one order; an audit checks both. For mechanisms on a finite range
+        of inputs the pairs are all there are, on a range small enough to enumerate.
+        """
+
+
+class AdditiveMechanism(Mechanism):
+    """A mechanism on integers that adds noise from one law to each number.
+
+    Subclasses give `noise_law` and `_sampler`; clamping ones also override `_finish`.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def noise_law(self) -> Law:
+        """The law of the noise on one number."""
+
+    @property
+    @abstractmethod
+    def _sampler(self) -> Sampler: ...
+
+    @overload
+    def release(self, value: int, *, source: Source | None = None) -> int: ...
+    @overload
+    def release(self, value: list[int], *, source: Source | None = None) -> list[int]: ...
+    @overload
+    def release(self, value: IntegerArray, *, source: Source | None = None) -> IntegerArray: ...
+    def release(self, value: Any, *, source: Source | None = None) -> Any:
+        """Return `value` plus noise, exactly: an int for an int, a list for a list of integers,
+        int64 for an integer array. RangeError where a noisy value does not fit 64 bits; Python
+        integers have no limit. `source` is for tests; the default is the system's randomness.
+        """
+        if source is None:
+            source = system_source()
+        if type(value) is int:
+            return self._one(value, source)
+        return released(value, source, self._one, self._many)
+
+    def _one(self, value: int, source: Source) -> int:
+        return value + self._sampler.one(source)
+
+    def _many(self, values: IntegerArray, source: Source) -> IntegerArray:
+        return self._sampler.add(values, source)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on one number, before any clamping.
+
+        For a clamped mechanism it bounds the mean squared error at every value from above; the
+        exact variance at one value is `law(value).variance`.
+        """
+        return self.noise_law.variance
+
+    def error(self, confidence: Exact = 0.95) -> int:
+        """The smallest h so that one released number is within h of its true value with at least
+        this probability, by certified bounds. (Clamping can only bring it nearer.)
+        """
+        return half_width(self.noise_law, probability(confidence, name="confidence"))
+
+
+def half_width(law: Law, confidence: Fraction) -> int:
+    """The smallest h with P(|Z| <= h) >= confidence, for a law symmetric about 0."""
+    tail = (1 - confidence) / 2
+
+    def covers(h: int) -> bool:
+        if h < 0:
+            return False
+        bits = 64
+        while bits <= 1 << 12:
+            found = law.tail_bounds(h, bits=bits)
+            if found.upper <= tail:
+                return True
+            if found.lower > tail:
+                return False
+            bits *= 2
+        return False  # equal to 4096 bits: the next h is surely enough
+
+    return smallest(covers, start=0)
+
+
+def released(
+    value: Any,
+    source: Source,
+    one: Callable[[int, Source], int],
+    many: Callable[[IntegerArray, Source], IntegerArray],
+) -> Any:
+    """Release whatever shape `value` has: an integer, a list of integers, an integer array."""
+    if isinstance(value, np.ndarray):
+        return many(integer_array(value), source)
+    if isinstance(value, list | tuple):
+        return [one(integer(item), source) for item in value]
+    return one(integer(value), source)
+
+
+def integer(value: object) -> int:
+    """A Python or numpy integer as a Python integer; anything else is refused by its type."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InputTypeError(
+            f"an integer is needed here, not {_type_name(value)}; count or sum first, or use "
+            "dp.Laplace for real numbers. Nothing was released"
+        )
+    return int(value)
+
+
+def integer_array(values: NDArray[Any]) -> IntegerArray:
+    """An integer array as int64; other types are refused by their type alone."""
+    if values.dtype.kind not in "iu":
+        raise InputTypeError(
+            f"an array of integers is needed here, not of {values.dtype}; count or sum first, or "
+            "use dp.Laplace for real numbers. Nothing was released"
+        )
+    if values.dtype == np.uint64:
+        if values.size and int(values.max()) >= 1 << 63:
+            raise RangeError("unsigned values do not fit int64; release a list of Python integers")
+        return values.astype(np.int64)
+    return values.astype(np.int64, copy=False)
+
+
+def _type_name(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")

@@ -1,0 +1,1 @@
+"""Promises: what a guarantee says and what one release leaks. No data, no noise."""
