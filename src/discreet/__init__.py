@@ -1,0 +1,116 @@
+"""Differential privacy from exact discrete noise.
+
+>>> import discreet as dp
+>>> mechanism = dp.Geometric(epsilon="0.1", bounds=(0, 30))
+>>> print(mechanism.guarantee)
+0.1-differential privacy (neighbours: one person is added or removed)
+
+Names are loaded when they are first used, so that importing the package stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet import audit
+    from discreet.errors import (
+        DiscreetError,
+        InputTypeError,
+        ParameterError,
+        RangeError,
+        SourceExhaustedError,
+        StreamEndedError,
+        UnsupportedError,
+    )
+    from discreet.exact import Interval, rational
+    from discreet.mechanisms.counts import count, histogram
+    from discreet.mechanisms.gaussian import Gaussian
+    from discreet.mechanisms.geometric import Geometric
+    from discreet.mechanisms.keys import SelectKeys
+    from discreet.mechanisms.laplace import Laplace
+    from discreet.mechanisms.reading import Reading
+    from discreet.mechanisms.rejection import RejectionGeometric
+    from discreet.mechanisms.response import RandomizedResponse
+    from discreet.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip, TopK
+    from discreet.mechanisms.sparse import AboveThreshold
+    from discreet.mechanisms.staircase import Staircase
+    from discreet.privacy.guarantee import ZCDP, ApproxDP, PureDP
+    from discreet.privacy.loss import loss_from_dict
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "discreet.errors": (
+        "DiscreetError",
+        "InputTypeError",
+        "ParameterError",
+        "RangeError",
+        "SourceExhaustedError",
+        "StreamEndedError",
+        "UnsupportedError",
+    ),
+    "discreet.exact": ("Interval", "rational"),
+    "discreet.mechanisms.counts": ("count", "histogram"),
+    "discreet.mechanisms.gaussian": ("Gaussian",),
+    "discreet.mechanisms.geometric": ("Geometric",),
+    "discreet.mechanisms.keys": ("SelectKeys",),
+    "discreet.mechanisms.laplace": ("Laplace",),
+    "discreet.mechanisms.reading": ("Reading",),
+    "discreet.mechanisms.rejection": ("RejectionGeometric",),
+    "discreet.mechanisms.response": ("RandomizedResponse",),
+    "discreet.mechanisms.selection": ("Exponential", "NoisyMax", "PermuteAndFlip", "TopK"),
+    "discreet.mechanisms.sparse": ("AboveThreshold",),
+    "discreet.mechanisms.staircase": ("Staircase",),
+    "discreet.privacy.guarantee": ("ZCDP", "ApproxDP", "PureDP"),
+    "discreet.privacy.loss": ("loss_from_dict",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ZCDP",
+    "AboveThreshold",
+    "ApproxDP",
+    "DiscreetError",
+    "Exponential",
+    "Gaussian",
+    "Geometric",
+    "InputTypeError",
+    "Interval",
+    "Laplace",
+    "NoisyMax",
+    "ParameterError",
+    "PermuteAndFlip",
+    "PureDP",
+    "RandomizedResponse",
+    "RangeError",
+    "Reading",
+    "RejectionGeometric",
+    "SelectKeys",
+    "SourceExhaustedError",
+    "Staircase",
+    "StreamEndedError",
+    "TopK",
+    "UnsupportedError",
+    "audit",
+    "count",
+    "histogram",
+    "loss_from_dict",
+    "rational",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module on first use."""
+    if name == "audit":
+        return import_module("discreet.audit")
+    if name not in _HOME:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -4,14 +4,14 @@ The whole tree, so that you know what to catch before you read any class:
 
 * DiscreetError
     * ParameterError      (also a ValueError)     a number that was declared is not usable
-    * InputTypeError      (also a TypeError)      a value is of the wrong type; decided by its type alone
+    * InputTypeError      (also a TypeError)      a value has the wrong type, or is no number
     * RangeError          (also an OverflowError) an exact integer does not fit where it has to go
     * UnsupportedError    (also a TypeError)      the question has no meaning for this object
     * SourceExhaustedError                        a replayed source of randomness ran out
     * StreamEndedError                            a sparse-vector stream has given all its answers
 
 A message names the thing, the value that was declared, and the way out. It never quotes private
-data: parameters (epsilon, bounds, names) are public and may be quoted, values to be released may not.
+data: parameters (epsilon, bounds, names) are public and may be quoted, values to release may not.
 """
 
 from __future__ import annotations

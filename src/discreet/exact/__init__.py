@@ -6,7 +6,7 @@ number; `exp`, `log`, `sqrt`, `pi` and `gauss_integral` enclose theirs to any nu
 
 from discreet.exact.functions import exp, gauss_integral, log, pi, sqrt
 from discreet.exact.interval import Interval, certify
-from discreet.exact.rational import Exact, positive, probability, rational, whole
+from discreet.exact.rational import Exact, positive, probability, rational, shown, whole, written
 
 __all__ = [
     "Exact",
@@ -19,6 +19,8 @@ __all__ = [
     "positive",
     "probability",
     "rational",
+    "shown",
     "sqrt",
     "whole",
+    "written",
 ]

@@ -16,7 +16,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.exact.interval import LARGEST_PRECISION, Interval
+from discreet.exact.interval import UNDERFLOW, Interval
 
 __all__ = ["exp", "gauss_integral", "log", "pi", "sqrt"]
 
@@ -38,8 +38,8 @@ def exp(x: Fraction | int | Interval, bits: int) -> Interval:
     x = Fraction(x)
     if x == 0:
         return Interval.of(1)
-    if x * 3 < -2 * LARGEST_PRECISION:  # 2/3 < ln 2, so e^x < 2^-LARGEST_PRECISION
-        return Interval(Fraction(0), Fraction(1, 1 << LARGEST_PRECISION))
+    if x * 3 < -2 * UNDERFLOW:  # 2/3 < ln 2, so e^x < 2^-UNDERFLOW
+        return Interval(Fraction(0), Fraction(1, 1 << UNDERFLOW))
     w = bits + _GUARD
     while True:
         lower, upper, k = _exp_fixed(x, w)

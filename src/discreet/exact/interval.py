@@ -113,15 +113,17 @@ def round_up(value: Fraction, bits: int) -> Fraction:
     return -round_down(-value, bits)
 
 
-LARGEST_PRECISION = 1 << 17
-"""Working bits beyond which `certify` gives up on relative precision (a real near 2^-100000)."""
+UNDERFLOW = 1 << 17
+"""Reals below 2^-131072 are enclosed by [0, 2^-131072]; see `discreet.exact.exp`."""
+LARGEST_PRECISION = 1 << 14
+"""Working bits beyond which `certify` gives up on relative precision: 2^-16384 of cancellation."""
 
 
 def certify(formula: Callable[[int], Interval], bits: int, *, start: int | None = None) -> Interval:
     """Evaluate `formula` at growing working precision until it is known to 2^-bits, relatively.
 
     `formula(w)` must enclose the same real for every w and tighten as w grows. A real that is
-    exactly zero (or below 2^-LARGEST_PRECISION) is returned as the tightest enclosure found.
+    exactly zero, or cancels to less than 2^-16384, is returned as the tightest enclosure found.
     """
     working = start if start is not None else bits + 16
     while True:
@@ -130,8 +132,14 @@ def certify(formula: Callable[[int], Interval], bits: int, *, start: int | None 
         except ZeroDivisionError:
             found = None
         if found is not None:
-            if found.lower == found.upper or found.within(bits):
+            if found.lower == found.upper:
+                return found
+            if found.within(bits):
                 return found.rounded(bits + 4)
-            if working > LARGEST_PRECISION:
+            if working > LARGEST_PRECISION or _underflows(found):
                 return found
         working *= 2
+
+
+def _underflows(found: Interval) -> bool:
+    return found.lower == 0 and found.upper * (1 << UNDERFLOW) <= 4

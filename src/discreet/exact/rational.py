@@ -23,7 +23,7 @@ from functools import lru_cache
 
 from discreet.errors import ParameterError
 
-__all__ = ["Exact", "positive", "probability", "rational", "whole"]
+__all__ = ["Exact", "positive", "probability", "rational", "shown", "whole", "written"]
 
 type_error = "must be a number (an int, a float, a Fraction, a Decimal or a string such as '1/3')"
 
@@ -138,3 +138,26 @@ def _checked_size(number: Fraction, value: object, name: str) -> Fraction:
         shown = f"{bits} bits" if isinstance(value, int | Fraction) else value
         raise ParameterError(name, shown, f"must lie within 10^±{LARGEST_EXPONENT}")
     return number
+
+
+def written(number: Fraction) -> str:
+    """A rational as source text that reads back as the same number.
+
+    >>> written(Fraction(3)), written(Fraction(1, 10)), written(Fraction(1, 3))
+    ('3', "'0.1'", "'1/3'")
+    """
+    if number.denominator == 1:
+        return str(number)
+    decimal, fraction = f"{float(number):.12g}", str(number)
+    exact = Fraction(decimal) == number and len(decimal) <= len(fraction)
+    return repr(decimal if exact else fraction)
+
+
+def shown(number: Fraction) -> str:
+    """A rational as a person would write it: exactly where that is short, else with 'about'.
+
+    >>> shown(Fraction(1, 10)), shown(Fraction(1, 3)), shown(Fraction(1, 10**8))
+    ('0.1', '1/3', '1e-08')
+    """
+    exact = written(number).strip("'")
+    return exact if len(exact) <= 20 else f"about {float(number):.6g}"

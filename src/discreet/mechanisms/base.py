@@ -115,9 +115,17 @@ class AdditiveMechanism(Mechanism):
 
     def error(self, confidence: Exact = 0.95) -> int:
         """The smallest h so that one released number is within h of its true value with at least
-        this probability, by certified bounds. (Clamping can only bring it nearer.)
+        this probability, by certified bounds.
+
+        With a range it is an upper bound for every true value in it: clamping only brings the
+        result nearer, and so does conditioning. (Let t <= 1/2 be the noise's tail beyond h, u and
+        v its tails beyond the two ends. If both ends are further than h, missing by more than h
+        has the chance (2t - u - v)/(1 - u - v) <= 2t; if one is nearer, so that u > t, it has
+        (t - v)/(1 - u - v) <= 2t because u <= 1/2; if both are, none.)
         """
-        return half_width(self.noise_law, probability(confidence, name="confidence"))
+        width = half_width(self.noise_law, probability(confidence, name="confidence"))
+        bounds: tuple[int, int] | None = getattr(self, "bounds", None)
+        return width if bounds is None else min(width, bounds[1] - bounds[0])
 
 
 def half_width(law: Law, confidence: Fraction) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Protocol
 
-__all__ = ["below", "bernoulli", "bernoulli_exp"]
+__all__ = ["below", "below_attempt", "bernoulli", "bernoulli_exp"]
 
 
 class Bits(Protocol):
@@ -34,18 +34,22 @@ class Flips(Protocol):
 
 
 def below(n: int, source: Bits) -> int:
-    """An integer uniform on 0 .. n - 1.
-
-    Law. Draw k bits, k the length of n - 1, until the integer they spell is below n: given that
-    it is, all n values are equally likely. A round succeeds with probability above 1/2.
-    """
+    """An integer uniform on 0 .. n - 1: attempts until one succeeds, below two on average."""
     if not n >= 1:
         raise ValueError("a uniform integer needs at least one value")
-    length = (n - 1).bit_length()
     while True:
-        value = source.bits(length)
-        if value < n:
+        value = below_attempt(n, source)
+        if value is not None:
             return value
+
+
+def below_attempt(n: int, source: Bits) -> int | None:
+    """One attempt: k bits, k the length of n - 1; None if the integer they spell is not below n.
+
+    Law. Given success, all n values are equally likely; success has probability above 1/2.
+    """
+    value = source.bits((n - 1).bit_length())
+    return value if value < n else None
 
 
 def bernoulli(p: Fraction, source: Uniforms) -> bool:

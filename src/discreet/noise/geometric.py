@@ -175,7 +175,7 @@ class TwoSidedGeometric(Law):
         return 2 * a / ((1 - a) * (1 - a))
 
     def _absolute_error(self, target: int, w: int) -> Interval:
-        """E |Z - t| = |t| + 2 a^(|t|+1)/(1 - a^2): twice the tail sum beyond |t|, plus the shift."""
+        """E |Z - t| = |t| + 2 a^(|t|+1)/(1 - a^2): the shift, plus twice the sum of tails."""
         return abs(target) + 2 * power(self.rate, abs(target) + 1, w) / (1 - power(self.rate, 2, w))
 
 

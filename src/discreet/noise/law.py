@@ -74,6 +74,7 @@ class Law(ABC):
 
     def _absolute_error(self, target: int, w: int) -> Interval:
         """E |X - target| at working precision w."""
+        del target, w
         raise UnsupportedError(f"{type(self).__name__} has no formula for E |X - target|")
 
     @property

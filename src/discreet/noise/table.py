@@ -148,7 +148,7 @@ def _floor_by_refinement(law: Law, k: int, word: int) -> int:
 
 
 def _guide(thresholds: list[int], first: int, word: int, guide: int) -> tuple[Array, int]:
-    """For each cell of the first `guide` bits the answer, or a mark where a threshold lies in it."""
+    """For each cell of the first `guide` bits the answer, or a mark if it holds a threshold."""
     cells = 1 << guide
     owners = np.array([t >> (word - guide) for t in thresholds], dtype=np.int64)
     below = np.searchsorted(owners, np.arange(cells), side="left")

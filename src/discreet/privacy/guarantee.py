@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal
 
 from discreet.errors import ParameterError
-from discreet.exact import Exact, positive, rational
+from discreet.exact import Exact, positive, rational, shown
 
 __all__ = [
     "LARGEST_EPSILON",
@@ -123,16 +123,3 @@ def delta_of(value: object, *, name: str = "delta") -> Fraction:
     if not 0 < number < 1:
         raise ParameterError(name, value, "must lie strictly between 0 and 1")
     return number
-
-
-def shown(number: Fraction) -> str:
-    """A rational as a person would write it: a short decimal where it is one, else a fraction.
-
-    >>> shown(Fraction(1, 10)), shown(Fraction(1, 3)), shown(Fraction(1, 10**8))
-    ('0.1', '1/3', '1e-08')
-    """
-    text = f"{float(number):.12g}"
-    if Fraction(text) == number:
-        return text
-    exact = str(number)
-    return exact if len(exact) <= 20 else f"about {text}"
