@@ -324,6 +324,25 @@ def test_error_covers_streams_at_its_edge(confidence, answers, monotone):
         assert mechanism.law(counts).mass(right) >= float(Fraction(confidence)) - 1e-12
 
 
+@pytest.mark.parametrize("questions", [1, 50])
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.999"])
+def test_error_is_the_smallest_that_the_bound_allows(confidence, monotone, questions):
+    """The two failing chances, summed over the values of rho: P(rho >= g + 2 - s), and for each
+    question P(nu >= rho + g + 1 + s).
+    """
+    mechanism = AboveThreshold(epsilon=1, threshold=50, monotone=monotone)
+    rho, nu, s = mechanism.threshold_law, mechanism.count_law, mechanism.centre
+
+    def failing(g):
+        early = sum(rho.mass(z) * nu.tail(z + g + s) for z in range(150))
+        return rho.tail(g + 1 - s) + questions * early
+
+    g = mechanism.error(confidence, questions)
+    assert failing(g) <= 1 - float(confidence) + 1e-12
+    assert g == 0 or failing(g - 1) > 1 - float(confidence)
+
+
 def test_error_is_not_much_too_large_and_grows_with_the_questions():
     """With one question the true failing chance at half the error is well above what is allowed."""
     mechanism = AboveThreshold(epsilon=1, threshold=50)

@@ -110,8 +110,12 @@ class Walk:
     def mass_bounds(self, outcome: Hashable) -> Interval:
         """Enclose the probability of an outcome, given acceptance."""
         weight = self.weights.get(outcome, Interval.of(0))
+        if self.accepted.lower == 0:
+            return Interval(Fraction(0), Fraction(1))  # nothing is known yet
         low = weight.lower / (self.accepted.upper + self.unresolved)
-        return Interval(low, (weight.upper + self.unresolved) / self.accepted.lower)
+        return Interval(
+            low, min((weight.upper + self.unresolved) / self.accepted.lower, Fraction(1))
+        )
 
     def agrees_with(self, outcome: Hashable, mass: Interval) -> bool:
         """Whether a stated mass can be the true one."""

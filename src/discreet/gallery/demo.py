@@ -184,8 +184,8 @@ def _laws(alt: Any) -> Any:
             title=alt.Title(
                 "Whether you failed or not hardly moves the answer",
                 subtitle=[
-                    "Exact laws of the released count for 19, 20 and 21 of 30 pupils: clamped geometric,",
-                    "epsilon 0.1. Side by side, no probability is more than 10.5 % above its neighbour.",
+                    "Exact laws of the released count for 19, 20 and 21 of 30 pupils: clamped",
+                    "geometric, epsilon 0.1. Side by side, no bar is over 10.5 % above the next.",
                 ],
             ),
         )
