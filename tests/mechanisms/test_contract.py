@@ -1,7 +1,7 @@
 import pytest
+from tests.contracts.mechanism import CONTRACT
 
 from discreet.audit.catalogue import mechanisms
-from tests.contracts.mechanism import CONTRACT
 
 
 @pytest.mark.parametrize("rule", CONTRACT, ids=lambda rule: rule.__name__)

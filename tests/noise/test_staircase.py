@@ -12,6 +12,7 @@ from discreet.errors import RangeError, UnsupportedError
 from discreet.exact import Interval
 from discreet.noise import reference
 from discreet.noise.geometric import TwoSidedGeometric
+from discreet.noise.sampler import TableSampler
 from discreet.noise.source import system_source
 from discreet.noise.staircase import IntegerStaircase, best_inner, staircase
 
@@ -58,6 +59,22 @@ def test_the_inner_width_is_the_best(rate, width):
     assert best <= min(others) * (1 + 1e-12)
 
 
+@given(rates, shapes)
+def test_tables_enclose_the_cumulative(rate, shape):
+    law = IntegerStaircase(rate, *shape)
+    for first in (-12, 3):
+        for k, (low, high) in enumerate(law.table(first, 14, 96), start=first):
+            truth = law.cumulative_bounds(k, bits=200)
+            assert low <= truth.upper * (1 << 96)
+            assert truth.lower * (1 << 96) <= high
+            assert high - low <= 8
+
+
+def test_both_ways_of_drawing_are_used():
+    assert isinstance(staircase(IntegerStaircase(Fraction(2), 10, 4)), TableSampler)
+    assert not isinstance(staircase(IntegerStaircase(Fraction(2), 10**4, 40)), TableSampler)
+
+
 def test_another_target_has_no_formula():
     with pytest.raises(UnsupportedError):
         IntegerStaircase(Fraction(1), 3, 1).absolute_error(2)
@@ -81,6 +98,8 @@ def test_the_reference_has_the_law_by_walking(rate, width, inner):
         (Fraction(1, 2), 10, 4),
         (Fraction(1), 7, 7),
         (Fraction(1, 1000), 1 << 20, 1 << 19),
+        (Fraction(2), 10**4, 3000),
+        (Fraction(1), 10**5, 10**5),
     ],
 )
 def test_many_and_one_have_the_law(rate, width, inner):

@@ -18,7 +18,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputTypeError, RangeError
+from discreet.errors import InputTypeError
 from discreet.exact import Exact, probability
 from discreet.noise.law import Law, Outcomes, smallest
 from discreet.noise.sampler import Sampler
@@ -180,9 +180,10 @@ def integer_array(values: NDArray[Any]) -> IntegerArray:
             "use dp.Laplace for real numbers. Nothing was released"
         )
     if values.dtype == np.uint64:
-        if values.size and int(values.max()) >= 1 << 63:
-            raise RangeError("unsigned values do not fit int64; release a list of Python integers")
-        return values.astype(np.int64)
+        raise InputTypeError(
+            "uint64 holds values that int64 does not; release array.astype(numpy.int64) if yours "
+            "fit, or array.tolist() if they may not. Nothing was released"
+        )
     return values.astype(np.int64, copy=False)
 
 

@@ -18,7 +18,7 @@ from discreet.noise.geometric import BlockedGeometric, Geometric, TruncatedGeome
 from discreet.noise.source import Source
 from discreet.noise.table import CHUNK, Array, Inversion, inversion
 
-__all__ = ["Sampler", "one_sided", "two_sided"]
+__all__ = ["Sampler", "TableSampler", "one_sided", "two_sided"]
 
 DIGIT = 10
 _BASE = 1 << DIGIT
@@ -67,6 +67,23 @@ def _add_exactly(values: Array, noise: Array, out: Array) -> None:
             )
 
 
+class TableSampler(Sampler):
+    """Draws from one table."""
+
+    def __init__(self, table: Inversion) -> None:
+        self.table = table
+        self.one = table.one  # type: ignore[method-assign]
+        self.chunk = table.chunk  # type: ignore[method-assign]
+
+    def one(self, source: Source) -> int:
+        """One draw, of any size."""
+        return self.table.one(source)
+
+    def chunk(self, size: int, source: Source) -> Array:
+        """`size` draws, at most CHUNK."""
+        return self.table.chunk(size, source)
+
+
 class _Digits(Sampler):
     """A top part from one table and `len(digits)` lower digits from a table each."""
 
@@ -75,9 +92,6 @@ class _Digits(Sampler):
         self.digits = digits
         self.signed = signed
         self.shift = DIGIT * len(digits)
-        if not digits:
-            self.one = top.one  # type: ignore[method-assign]
-            self.chunk = top.chunk  # type: ignore[method-assign]
 
     def one(self, source: Source) -> int:
         top, low = self.top.one(source), 0
@@ -121,11 +135,13 @@ def _digits(rate: Fraction) -> tuple[int, list[Inversion]]:
 def two_sided(rate: Fraction) -> Sampler:
     """Draws with P(Z = k) proportional to exp(-rate |k|) on all integers."""
     size, digits = _digits(rate)
-    return _Digits(inversion(BlockedGeometric(rate, size)), digits, signed=True)
+    top = inversion(BlockedGeometric(rate, size))
+    return _Digits(top, digits, signed=True) if digits else TableSampler(top)
 
 
 @lru_cache(maxsize=256)
 def one_sided(rate: Fraction) -> Sampler:
     """Draws with P(G = k) proportional to exp(-rate k) on k >= 0."""
     size, digits = _digits(rate)
-    return _Digits(inversion(Geometric(rate * size)), digits, signed=False)
+    top = inversion(Geometric(rate * size))
+    return _Digits(top, digits, signed=False) if digits else TableSampler(top)

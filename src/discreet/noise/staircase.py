@@ -21,9 +21,9 @@ import numpy as np
 
 from discreet.errors import RangeError
 from discreet.exact import Interval
-from discreet.noise.geometric import power
-from discreet.noise.law import Law
-from discreet.noise.sampler import Sampler, one_sided
+from discreet.noise.geometric import power, powers
+from discreet.noise.law import Law, scaled_ends
+from discreet.noise.sampler import Sampler, TableSampler, one_sided
 from discreet.noise.source import Source
 from discreet.noise.table import Array, inversion
 
@@ -93,6 +93,31 @@ class IntegerStaircase(Law):
         b = power(self.rate, 1, w)
         total = self.width * self._moment(0, b) * b / ((1 - b) * (1 - b))
         return 2 * (total + self._moment(1, b) / (1 - b)) / self._whole(w)
+
+    def table(self, first: int, last: int, w: int) -> list[tuple[int, int]]:
+        """Bounds of P(X <= k) 2^w: the formula of `_tail` on a list of powers of b."""
+        guard = w + 64
+        blocks = max(-first, last + 1) // self.width + 2
+        power_low, power_high = zip(*powers(self.rate, 0, blocks + 1, guard), strict=True)
+        rest = scaled_ends(self._block(guard) / (1 - power(self.rate, 1, guard)), guard)
+        whole = scaled_ends(self._whole(guard), guard)
+
+        def tail(k: int) -> tuple[int, int]:
+            block, place = divmod(k + 1, self.width)
+            inside, outside = max(self.inner - place, 0), self.width - max(self.inner, place)
+            low = (inside * power_low[block] + outside * power_low[block + 1] << guard) + (
+                power_low[block + 1] * rest[0]
+            )
+            high = (inside * power_high[block] + outside * power_high[block + 1] << guard) + (
+                power_high[block + 1] * rest[1]
+            )
+            return (low << w) // (whole[1] << guard), -(-(high << w) // (whole[0] << guard))
+
+        one, found = 1 << w, []
+        for k in range(first, last + 1):
+            low, high = tail(k if k >= 0 else -k - 1)
+            found.append((one - high, one - low) if k >= 0 else (low, high))
+        return found
 
     def _moment(self, degree: int, b: Interval) -> Interval:
         """The sum of p^degree over the inner places, plus b times that over the outer ones."""
@@ -199,6 +224,7 @@ class _StaircaseSampler(Sampler):
 
 
 _MINUS_ZERO = -(1 << 63)
+_LONGEST_TABLE = 1 << 14
 
 
 def below_each(sizes: Array, source: Source) -> Array:
@@ -216,5 +242,6 @@ def below_each(sizes: Array, source: Source) -> Array:
 
 @lru_cache(maxsize=256)
 def staircase(law: IntegerStaircase) -> Sampler:
-    """Draws from an integer staircase at any width and rate."""
-    return _StaircaseSampler(law)
+    """Draws from an integer staircase at any width and rate: by one table where it is short."""
+    reach = 2 * law.width * (45 / law.rate + 2)  # e^-45 < 2^-64: where the table ends
+    return TableSampler(inversion(law)) if reach <= _LONGEST_TABLE else _StaircaseSampler(law)

@@ -55,7 +55,7 @@ class Inversion:
         self.guide_bits = guide
         self.first, thresholds = certified_thresholds(law, word)
         self.thresholds: list[int] = thresholds
-        self.answers, self.marked = _guide(thresholds, self.first, word, guide)
+        self.answers, self.marked, self._counts = _guide(thresholds, self.first, word, guide)
         self._sorted: Array = np.array(thresholds, dtype=np.uint64)
         self._list: list[int | None] | None = None
 
@@ -77,14 +77,28 @@ class Inversion:
         self.answers.take(cells, out=out, mode="clip")
         pending = np.flatnonzero(out == self.marked)
         if len(pending):
-            u = cells[pending].astype(np.uint64) << np.uint64(48)
+            chosen = cells[pending]
+            u = chosen.astype(np.uint64) << np.uint64(48)
             u |= source.array(len(pending), 64) >> np.uint64(16)
-            out = self._finish(out, pending, u, source)
+            out = self._finish(out, pending, self._count(chosen, u), u, source)
         return out
 
-    def _finish(self, out: Array, pending: Array, u: Array, source: Source) -> Array:
-        """Decide the marked draws from their whole words."""
-        counted = np.searchsorted(self._sorted, u, side="left")
+    def _count(self, cells: Array, u: Array) -> Array:
+        """How many thresholds lie below each word, given its cell.
+
+        Most marked cells hold one threshold, and one comparison tells; the others are searched.
+        """
+        counted = self._counts.take(cells)
+        several = np.flatnonzero(counted < 0)
+        counted += self._sorted.take(counted, mode="clip") < u
+        if len(several):
+            counted[several] = np.searchsorted(self._sorted, u[several], side="left")
+        return counted
+
+    def _finish(
+        self, out: Array, pending: Array, counted: Array, u: Array, source: Source
+    ) -> Array:
+        """Decide the marked draws from the thresholds counted below their words."""
         decided = counted + self.first
         for place in np.flatnonzero(self._sorted.take(counted, mode="clip") == u).tolist():
             value = self.resolve(int(u[place]), source)
@@ -147,8 +161,11 @@ def _floor_by_refinement(law: Law, k: int, word: int) -> int:
         bits *= 2
 
 
-def _guide(thresholds: list[int], first: int, word: int, guide: int) -> tuple[Array, int]:
-    """For each cell of the first `guide` bits the answer, or a mark if it holds a threshold."""
+def _guide(thresholds: list[int], first: int, word: int, guide: int) -> tuple[Array, int, Array]:
+    """For each cell of the first `guide` bits the answer, or a mark if it holds a threshold.
+
+    Also how many thresholds lie below the cell, or -1 where the cell holds several.
+    """
     cells = 1 << guide
     owners = np.array([t >> (word - guide) for t in thresholds], dtype=np.int64)
     below = np.searchsorted(owners, np.arange(cells), side="left")
@@ -156,7 +173,8 @@ def _guide(thresholds: list[int], first: int, word: int, guide: int) -> tuple[Ar
     dtype = _smallest_type(first - 2, first + len(thresholds) + 1)
     marked = int(np.iinfo(dtype).min)
     answers[owners] = marked
-    return answers.astype(dtype), marked
+    counts = np.where(np.bincount(owners, minlength=cells) > 1, -1, below)
+    return answers.astype(dtype), marked, counts
 
 
 def _smallest_type(low: int, high: int) -> Any:

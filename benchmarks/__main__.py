@@ -1,0 +1,57 @@
+"""Run all benchmarks and write their tables into benchmarks/README.md.
+
+python -m benchmarks            all
+python -m benchmarks noise      those whose name contains "noise"
+"""
+
+import platform
+import re
+import sys
+from pathlib import Path
+
+import cryptography
+import numpy as np
+
+from benchmarks import accuracy, noise, scalar
+
+README = Path(__file__).with_name("README.md")
+ALL = {
+    "noise-geometric": noise.geometric,
+    "noise-gaussian": noise.gaussian,
+    "noise-others": noise.others,
+    "scalar-releases": scalar.releases,
+    "scalar-imports": scalar.imports,
+    "accuracy-classroom": accuracy.classroom,
+    "accuracy-variances": accuracy.variances,
+    "accuracy-gaussians": accuracy.gaussians,
+}
+
+
+def main() -> None:
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    text = README.read_text()
+    for name, run in ALL.items():
+        if wanted in name:
+            print(f"\n{name}", flush=True)
+            found = run()
+            print(found, flush=True)
+            text = put(text, name, found)
+    versions = [
+        f"Python {platform.python_version()}",
+        f"numpy {np.__version__}",
+        f"cryptography {cryptography.__version__}",
+        platform.machine(),
+    ]
+    README.write_text(put(text, "machine", ", ".join(versions)))
+
+
+def put(text: str, name: str, found: str) -> str:
+    """Replace what stands between the marks of one table."""
+    pattern = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
+    new, count = re.subn(pattern, lambda m: f"{m[1]}{found}\n{m[2]}", text, flags=re.DOTALL)
+    if count != 1:
+        raise SystemExit(f"benchmarks/README.md has no place for {name}")
+    return new
+
+
+main()

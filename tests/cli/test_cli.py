@@ -1,0 +1,70 @@
+import json
+import subprocess
+import sys
+
+from typer.testing import CliRunner
+
+import discreet
+from discreet.cli import app
+
+runner = CliRunner()
+
+
+def test_version_and_help():
+    assert runner.invoke(app, ["--version"]).output.strip() == f"discreet {discreet.__version__}"
+    for words in (["--help"], ["audit", "--help"], ["demo", "--help"]):
+        found = runner.invoke(app, words)
+        assert found.exit_code == 0
+        assert "Usage" in found.output
+    assert "Example" in runner.invoke(app, ["audit", "--help"]).output
+
+
+def test_the_installed_command_answers():
+    command = [sys.executable, "-c", "from discreet.cli import app; app()", "--version"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("discreet ")
+
+
+def test_audit_prints_a_table_and_proves():
+    found = runner.invoke(app, ["audit", "--only", "Staircase"])
+    assert found.exit_code == 0, found.output
+    assert "proven and tight" in found.output
+    assert "3 of 3 proven" in found.output
+
+
+def test_audit_as_json():
+    found = runner.invoke(app, ["audit", "--only", "RandomizedResponse", "--json"])
+    rows = json.loads(found.stdout)
+    assert rows
+    assert all(row["proven"] for row in rows)
+
+
+def test_audit_fails_with_exit_code_one_where_a_promise_is_broken(monkeypatch):
+    from discreet.audit import report
+    from discreet.mechanisms.geometric import Geometric
+    from discreet.privacy.guarantee import PureDP
+
+    class Broken(Geometric):
+        guarantee = PureDP("0.5")
+
+    monkeypatch.setattr(report, "mechanisms", lambda: [Broken(epsilon=1)])
+    monkeypatch.setattr(report, "samplers", list)
+    found = runner.invoke(app, ["audit"])
+    assert found.exit_code == 1
+    assert "NOT PROVEN" in found.output
+    assert "inputs" in found.output
+
+
+def test_nothing_of_that_name():
+    found = runner.invoke(app, ["audit", "--only", "Nonsense"])
+    assert found.exit_code == 2
+    assert runner.invoke(app, ["nonsense"]).exit_code == 2
+
+
+def test_demo(tmp_path):
+    found = runner.invoke(app, ["demo", "--out", str(tmp_path / "new")])
+    assert found.exit_code == 0, found.output
+    for number in ("7.4715", "6.9750", "4.9604", "5.6857", "29,000"):
+        assert number in found.output
+    assert (tmp_path / "new" / "counts.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "new" / "counts.svg").read_text().startswith("<svg")

@@ -1,0 +1,153 @@
+"""What the documentation says is run: every example, every command, and the build itself."""
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer
+
+from discreet.cli import app
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+FENCE = re.compile(
+    r"^(?P<mark>`{3,})(?P<kind>[^\n`]*)\n(?P<text>.*?)^(?P=mark)\s*$", re.MULTILINE | re.DOTALL
+)
+PYTHON, SHELL = {"python", "pycon"}, {"console", "sh", "bash", "shell"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    kind: str
+    text: str
+    line: int
+
+
+def pages():
+    """Every page that a reader may open."""
+    found = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    found += [path for path in DOCS.rglob("*.md") if "_build" not in path.parts]
+    return sorted(path for path in found if path.exists())
+
+
+def blocks(page):
+    """The fenced blocks of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(found["kind"].strip(), found["text"], text.count("\n", 0, found.start()) + 1)
+        for found in FENCE.finditer(text)
+    ]
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def run_python(page, block, names):
+    """Run one block in the page's namespace: a session by doctest, a program by exec."""
+    if ">>>" not in block.text:
+        code = compile("\n" * block.line + block.text, str(page), "exec")
+        exec(code, names)
+        return
+    parser = doctest.DocTestParser()
+    test = parser.get_doctest(block.text, names, name_of(page), str(page), block.line)
+    test.globs = names  # the session's own names are the page's
+    told = []
+    runner = doctest.DocTestRunner()
+    runner.run(test, out=told.append, clear_globs=False)
+    assert runner.failures == 0, "".join(told)
+
+
+WITH_PYTHON = [page for page in pages() if any(block.kind in PYTHON for block in blocks(page))]
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
+def test_every_example_is_true(page):
+    """One namespace per page, blocks in order."""
+    names = {"__name__": "example"}
+    for block in blocks(page):
+        if block.kind in PYTHON:
+            run_python(page, block, names)
+
+
+def commands(first):
+    """All shell lines of the pages that start with this word, without their prompts."""
+    found = set()
+    for page in pages():
+        for block in blocks(page):
+            if block.kind in SHELL:
+                lines = (line.removeprefix("$ ").strip() for line in block.text.splitlines())
+                found |= {(name_of(page), line) for line in lines if line.split(" ")[0] == first}
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("page", "line"), commands("discreet"))
+def test_every_discreet_command_parses(page, line):
+    """Its arguments are accepted, without running it, and its help exits with 0."""
+    words = shlex.split(line.split("|")[0].split(">")[0], comments=True)[1:]
+    command = typer.main.get_command(app)
+    if words and words[0].startswith("-"):
+        assert {"--help": True, "--version": True}[words[0]]
+        return
+    chosen = command.commands[words[0]]
+    assert chosen.make_context(words[0], words[1:]).params is not None
+    with pytest.raises(SystemExit) as left:
+        command([words[0], "--help"], prog_name="discreet")
+    assert left.value.code == 0
+
+
+@pytest.mark.parametrize(("page", "line"), commands("make"))
+def test_every_make_command_exists(page, line):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = [word for word in shlex.split(line, comments=True)[1:] if "=" not in word]
+    for target in targets:
+        assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), target
+
+
+def test_no_page_names_a_machine_or_asks_the_network():
+    """No absolute paths of a machine, and nothing in the site's settings that loads from outside."""
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"(/home/|/root/|/work/|/Users/|[A-Z]:\\)", text), name_of(page)
+    settings = (DOCS / "conf.py").read_text(encoding="utf-8")
+    assert not re.search(r"https?://|intersphinx|mathjax|imgmath", settings)
+
+
+def test_every_public_name_is_in_the_reference():
+    import discreet as dp
+
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    missing = [name for name in dp.__all__ if not re.search(rf"discreet\.{name}\b", text)]
+    assert not missing
+
+
+def test_every_decision_is_listed_and_says_what_it_costs():
+    """Each page has its three parts, and the index names it."""
+    folder = DOCS / "decisions"
+    index = (folder / "index.md").read_text(encoding="utf-8")
+    found = sorted(path for path in folder.glob("[0-9]*.md"))
+    assert [path.name[:4] for path in found] == [f"{i:04}" for i in range(1, len(found) + 1)]
+    for path in found:
+        text = path.read_text(encoding="utf-8")
+        assert path.stem in index, path.name
+        for part in ("## Context", "## Choice", "## What it costs"):
+            assert part in text, f"{path.name} has no part {part!r}"
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx")
+    pytest.importorskip("furo")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+    command += ["-d", str(tmp_path / "doctrees"), str(DOCS), str(tmp_path / "html")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    index = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https?:)?//", index)

@@ -1,0 +1,52 @@
+"""The rules of the house that a linter does not know."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+def test_noise_speaks_of_probability_only():
+    for path in (ROOT / "src/discreet/noise").rglob("*.py"):
+        assert "epsilon" not in path.read_text().lower(), path.name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_no_other_randomness_and_no_seed(path):
+    text = path.read_text()
+    assert not re.search(
+        r"^\s*(import random|from random)|numpy\.random|np\.random|default_rng", text, re.MULTILINE
+    )
+    assert not re.search(r"\bseed\s*[:=]|random_state", text)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_files_stay_short(path):
+    assert len(path.read_text().splitlines()) <= 500
+
+
+def test_every_source_file_has_its_test_file():
+    """tests/ mirrors src/: x/y.py is tested in x/test_y.py, or its neighbour says so here."""
+    elsewhere = {
+        "exact/interval.py": "exact/test_functions.py",
+        "noise/law.py": "noise/test_geometric.py",
+        "noise/clamped.py": "noise/test_geometric.py",
+        "noise/gaussian_sampler.py": "noise/test_gaussian.py",
+        "mechanisms/base.py": "mechanisms/test_contract.py",
+        "mechanisms/choosing.py": "mechanisms/test_selection.py",
+        "mechanisms/gaussian_calibration.py": "mechanisms/test_gaussian.py",
+        "audit/report.py": "audit/test_catalogue.py",
+        "cli/show.py": "cli/test_cli.py",
+        "gallery/demo.py": "cli/test_cli.py",
+        "errors.py": "test_public.py",
+    }
+    base = ROOT / "src/discreet"
+    for path in base.rglob("*.py"):
+        name = path.relative_to(base).as_posix()
+        if path.name == "__init__.py":
+            continue
+        mirrored = elsewhere.get(name, str(Path(name).parent / f"test_{path.name}"))
+        assert (ROOT / "tests" / mirrored).exists(), f"{name} has no {mirrored}"
