@@ -9,11 +9,12 @@ import discreet
 
 project = "discreet"
 author = "the discreet project"
-copyright = "the discreet project"  # noqa: A001
+copyright = "the discreet project"
 release = version = discreet.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
+myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 smartquotes = False
 
@@ -68,7 +69,7 @@ def escaped(text: str) -> str:
 
 
 def paragraph(lines: list[str]) -> list[str]:
-    """A paragraph of plain text: leads open paragraphs of their own, indented lines are formulas."""
+    """Plain text: a lead opens a paragraph of its own, an indented line is a formula."""
     out: list[str] = []
     formula = False
     for line in lines:
@@ -118,8 +119,9 @@ def blocks(lines: list[str]) -> list[list[str]]:
     return [block for block in found if block]
 
 
-def plain_text(_app: Any, what: str, name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
-    """Turn a docstring of plain text into reStructuredText, in place."""
+def plain_text(*event: Any) -> None:
+    """Turn a docstring of plain text into reStructuredText, in place: the event's last part."""
+    lines: list[str] = event[-1]
     out: list[str] = []
     for block in blocks(lines):
         first = block[0]

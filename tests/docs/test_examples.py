@@ -112,7 +112,7 @@ def test_every_make_command_exists(page, line):
 
 
 def test_no_page_names_a_machine_or_asks_the_network():
-    """No absolute paths of a machine, and nothing in the site's settings that loads from outside."""
+    """No absolute paths of a machine; nothing in the settings that loads from outside."""
     for page in pages():
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"(/home/|/root/|/work/|/Users/|[A-Z]:\\)", text), name_of(page)

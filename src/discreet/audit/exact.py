@@ -17,6 +17,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol
 
 from discreet.errors import UnsupportedError
@@ -281,5 +282,7 @@ def _window(
     return range(low, high + 1), outside
 
 
+@lru_cache(maxsize=1 << 14)
 def _mass(law: Law | Outcomes, output: Any) -> Interval:
+    """Kept, because every law is compared with several neighbours."""
     return law.mass_bounds(output, bits=BITS)
