@@ -14,9 +14,8 @@ release = version = discreet.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
-smartquotes = False
+smartquotes_action = "D"  # dashes; quotes stay as they were typed
 
 html_theme = "furo"
 html_title = f"discreet {release}"
@@ -30,6 +29,28 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 78
 python_display_short_literal_types = True
+toc_object_entries_show_parents = "hide"
+autodoc_type_aliases = {
+    name: name
+    for name in (
+        "ArrayLike",
+        "Bounds",
+        "Category",
+        "Counts",
+        "Exact",
+        "Guarantee",
+        "IntegerArray",
+        "Loss",
+        "LossFunction",
+        "Matrix",
+        "NDArray",
+        "Neighbours",
+        "Number",
+        "Prior",
+        "Score",
+        "Scores",
+    )
+}
 
 # Docstrings here are plain text: |x|, a^k, 2* and words_ mean themselves, `x` is code, an indented
 # line is a formula, and a paragraph may open with a lead such as "Guarantee.". The hook below says
@@ -54,17 +75,26 @@ LEADS = (
 LEAD = re.compile(rf"(?P<lead>(?:{'|'.join(LEADS)})(?: \d+)?(?: \([^()]*\))?)\.(?=\s|$)")
 TESTED = re.compile(r"Tested by (?P<file>tests/[\w/]+\.py(?:::\w+)?)")
 CODE = re.compile(r"(`[^`]+`)")
+STRESSED = re.compile(r"(?<![\w*])\*(\w[\w ]*)\*(?![\w*])")
+
+
+def literal(text: str) -> str:
+    """Text in which no sign means anything but itself."""
+    return re.sub(r"_(?=\W|$)", r"\\_", re.sub(r"([\\*|`])", r"\\\1", text))
 
 
 def escaped(text: str) -> str:
-    """A line of plain text in which nothing but `code` is markup."""
+    """A line of plain text in which nothing but `code` and *stress* is markup."""
     parts = []
     for part in CODE.split(text):
         if CODE.fullmatch(part):
             parts.append(f"`{part}`")
         else:
-            plain = re.sub(r"([\\*|`])", r"\\\1", part)
-            parts.append(re.sub(r"_(?=\W|$)", r"\\_", plain))
+            plain = "".join(
+                piece if place % 2 == 0 else f"*{piece}*"
+                for place, piece in enumerate(map(literal, STRESSED.split(part)))
+            )
+            parts.append(plain)
     return "".join(parts)
 
 
@@ -75,7 +105,7 @@ def paragraph(lines: list[str]) -> list[str]:
     for line in lines:
         indented = line.startswith("    ")
         if indented and not formula:
-            out += ["", "::", ""]
+            out += ["", ".. code-block:: text", ""]
         if formula and not indented:
             out.append("")
         formula = indented
@@ -95,11 +125,18 @@ def spoken(line: str) -> list[str]:
 
 
 def listed(lines: list[str]) -> list[str]:
-    """Bullets; a formula inside one stays in its running text."""
+    """Bullets, nested by four columns; a formula inside one stays in its running text."""
     out: list[str] = []
+    depth = 0
     for line in lines:
-        bullet = line.startswith("* ")
-        out.append(("* " if bullet else "  ") + escaped(line.removeprefix("* ").strip()))
+        text = line.strip()
+        if text.startswith("* "):
+            place = (len(line) - len(line.lstrip())) // 4
+            out += [""] if place != depth else []
+            depth = place
+            out.append("  " * depth + "* " + escaped(text.removeprefix("* ")))
+        else:
+            out.append("  " * (depth + 1) + escaped(text))
     return [*out, ""]
 
 
@@ -138,7 +175,15 @@ def plain_text(*event: Any) -> None:
     lines[:] = out
 
 
+def short_aliases(*event: Any) -> tuple[str | None, str | None]:
+    """Write an alias inside a union by its name, as a person would."""
+    signature, returned = event[-2:]
+    wrapped = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+    return tuple(part and wrapped.sub(r"\1", part) for part in (signature, returned))
+
+
 def setup(app: Any) -> dict[str, bool]:
-    """Connect the hook before napoleon's."""
+    """Connect the hooks, the one for docstrings before napoleon's."""
     app.connect("autodoc-process-docstring", plain_text, priority=400)
+    app.connect("autodoc-process-signature", short_aliases)
     return {"parallel_read_safe": True}

@@ -49,7 +49,11 @@ class ParameterError(DiscreetError, ValueError):
 
 
 class InputTypeError(DiscreetError, TypeError):
-    """A value to be released has the wrong type. Decided by the type alone, never by the value."""
+    """A value to be released has the wrong type.
+
+    Decided by the type alone, never by the value, with two exceptions that cannot be had otherwise:
+    a real number that is not finite, and an answer that is none of the declared categories.
+    """
 
 
 class RangeError(DiscreetError, OverflowError):

@@ -77,6 +77,16 @@ def test_every_example_is_true(page):
             run_python(page, block, names)
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [(">>> 1 + 1\n3\n", AssertionError), ("assert 1 + 1 == 3\n", AssertionError)],
+)
+def test_a_wrong_example_is_found(text, wrong):
+    """The planted fault: both kinds of block fail when they are false."""
+    with pytest.raises(wrong):
+        run_python(ROOT / "planted.md", Block("python", text, 1), {})
+
+
 def commands(first):
     """All shell lines of the pages that start with this word, without their prompts."""
     found = set()

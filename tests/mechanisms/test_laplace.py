@@ -89,6 +89,11 @@ def test_what_is_no_real_number_is_refused_without_a_quote(wrong):
     assert "3.5" not in str(caught.value)
 
 
+def test_what_no_float_can_hold_is_refused():
+    with pytest.raises(dp.RangeError, match="range of a float"):
+        dp.Laplace(epsilon=1, sensitivity=1, grid=1).release(10**400)
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [

@@ -13,9 +13,11 @@ from scipy.stats import chi2, norm
 from discreet.errors import ParameterError, RangeError, UnsupportedError
 from discreet.exact import Interval, exp
 from discreet.noise import gaussian as module
-from discreet.noise.gaussian import BlockedGaussian, DiscreteGaussian, reference_gaussian_attempt
-from discreet.noise.gaussian_sampler import Blocks, Direct, Squeeze, gaussian, is_kept
+from discreet.noise.gaussian import BlockedGaussian, DiscreteGaussian
+from discreet.noise.gaussian_sampler import Blocks, Squeeze, gaussian, is_kept
 from discreet.noise.law import Law
+from discreet.noise.reference import gaussian_attempt
+from discreet.noise.sampler import TableSampler
 from discreet.noise.source import ReplayedSource, Source, system_source
 from discreet.noise.table import Inversion, inversion
 
@@ -221,7 +223,7 @@ def test_direct_sampler_answers_by_the_thresholds():
     """A word just above a threshold counts its value, one just below does not, a tie asks on."""
     v = Fraction(9)
     table, sampler = inversion(DiscreteGaussian(v)), gaussian(v)
-    assert isinstance(sampler, Direct)
+    assert isinstance(sampler, TableSampler)
     for k in (-20, -3, 0, 4, 25):
         threshold = table.thresholds[k - table.first]
         assert sampler.one(ReplayedSource([threshold - 1])) <= k
@@ -458,7 +460,7 @@ def test_the_reference_attempt_has_the_law(v):
         path = paths.pop()
         source = Branching(path)
         try:
-            value = reference_gaussian_attempt(v, source)
+            value = gaussian_attempt(v, source)
         except LookupError:
             if len(path) < 12:
                 paths += [(*path, choice) for choice in range(source.width)]

@@ -22,7 +22,7 @@ from discreet.mechanisms.sparse import AboveThreshold
 from discreet.mechanisms.staircase import Staircase
 from discreet.noise import coins, reference
 from discreet.noise.categorical import BernoulliExp, Uniform
-from discreet.noise.gaussian import DiscreteGaussian, reference_gaussian_attempt
+from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.geometric import TwoSidedGeometric
 from discreet.noise.law import Law
 from discreet.noise.source import Source
@@ -136,7 +136,7 @@ def _staircase(rate: Fraction, *, width: int, inner: int) -> SamplerCase:
 
 def _gaussian(sigma_squared: Fraction) -> SamplerCase:
     def draw(source: Source) -> int | None:
-        return reference_gaussian_attempt(sigma_squared, source)
+        return reference.gaussian_attempt(sigma_squared, source)
 
     name, law = f"discrete Gaussian, variance {sigma_squared}", DiscreteGaussian(sigma_squared)
     return SamplerCase(name, draw, law, range(-12, 13))

@@ -4,8 +4,8 @@
 bounds, how far two neighbouring inputs can be told apart. It samples nothing. A verdict is
 
 * proven: the certified upper bound of the loss is within the guarantee. Where the guarantee is
-  met with equality (as it is for the geometric mechanism) equality of two irrational numbers is
-  decided to `SLACK` = 2^-80 only, and the verdict says so;
+  met with equality (as it is for the geometric mechanism), equality of two irrational numbers can
+  be certified to a finite number of bits only: to `SLACK` = 2^-80, here;
 * refuted: the certified *lower* bound exceeds the guarantee; the witness is an output and a pair.
 
 Whether the code draws from the stated law is another question: see `discreet.audit.walk`.
@@ -29,6 +29,7 @@ __all__ = ["SLACK", "Verdict", "Witness", "verify"]
 
 BITS = 128
 SLACK = Fraction(1, 1 << 80)
+LONGEST = 1_000_000
 ORDERS = (Fraction(3, 2), Fraction(2), Fraction(4), Fraction(16))
 """The Renyi orders at which a zero-concentrated guarantee is checked."""
 
@@ -102,6 +103,9 @@ def verify(
     pairs: Iterable[tuple[Any, Any]] | None = None,
 ) -> Verdict:
     """Prove or refute a mechanism's guarantee from its exact law.
+
+    The law is that of one release. Of a vector of which one person moves several numbers it is
+    the law of one number, whose share of the guarantee is compared; the shares add up.
 
     Args:
         mechanism: anything with `guarantee`, `law` and `small_neighbours`.
@@ -238,13 +242,18 @@ def decisive_outputs(p: Law | Outcomes, q: Law | Outcomes) -> Sequence[Hashable]
     """Outputs among which every ratio that occurs at all occurs.
 
     All of them for a finite law. For noise that falls by a constant factor per period away from
-    its centre, one period beyond both centres: further out the ratios repeat.
+    its centre, one period beyond both centres: further out the ratios repeat. If the period is 1,
+    the log ratio is linear between the centres, so that the largest is at an end.
     """
     if isinstance(p, Outcomes) and isinstance(q, Outcomes):
         return list(dict.fromkeys((*p.outcomes, *q.outcomes)))
     if not isinstance(p, Law) or not isinstance(q, Law):
         raise UnsupportedError("two laws of different kinds cannot be compared")
     low, high = _ends(p, q)
+    if p.period == q.period == 1:
+        return sorted({low, p.centre, q.centre, high})
+    if high - low > LONGEST:
+        raise UnsupportedError(f"there are more than {LONGEST} outputs to compare")
     return range(low, high + 1)
 
 

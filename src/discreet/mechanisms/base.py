@@ -20,13 +20,21 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputTypeError
 from discreet.exact import Exact, probability
+from discreet.noise.clamped import Shifted
 from discreet.noise.law import Law, Outcomes, smallest
 from discreet.noise.sampler import Sampler
 from discreet.noise.source import Source, system_source
-from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.loss import Loss
+from discreet.privacy.guarantee import Guarantee, Neighbours, PureDP
+from discreet.privacy.loss import Loss, PureLoss
 
-__all__ = ["AdditiveMechanism", "Mechanism", "half_width", "integer", "integer_array"]
+__all__ = [
+    "AdditiveMechanism",
+    "Mechanism",
+    "PureMechanism",
+    "half_width",
+    "integer",
+    "integer_array",
+]
 
 IntegerArray = NDArray[Any]
 
@@ -62,6 +70,24 @@ class Mechanism(ABC):
         Every pair is given in one order; an audit checks both. For mechanisms on a finite range
         of inputs the pairs are all there are, on a range small enough to enumerate.
         """
+
+
+class PureMechanism(Mechanism):
+    """A mechanism whose guarantee is epsilon-differential privacy."""
+
+    __slots__ = ()
+    epsilon: Fraction
+    neighbours: Neighbours
+
+    @property
+    def guarantee(self) -> PureDP:
+        """Epsilon-differential privacy under the declared neighbour relation."""
+        return PureDP(self.epsilon, self.neighbours)
+
+    @property
+    def privacy_loss(self) -> Loss:
+        """A loss of at most epsilon, always."""
+        return PureLoss(neighbours=self.neighbours, epsilon=self.epsilon)
 
 
 class AdditiveMechanism(Mechanism):
@@ -103,6 +129,14 @@ class AdditiveMechanism(Mechanism):
 
     def _many(self, values: IntegerArray, source: Source) -> IntegerArray:
         return self._sampler.add(values, source)
+
+    def law(self, value: int) -> Law:
+        """The exact law of one released number whose true value is `value`."""
+        return Shifted(self.noise_law, integer(value))
+
+    def expected_absolute_error(self, value: int = 0) -> float:
+        """E |released - value| for one number, from the exact law."""
+        return self.law(value).absolute_error(integer(value))
 
     @property
     def variance(self) -> float:

@@ -37,9 +37,7 @@ def count(
     >>> isinstance(count([True, False, True], epsilon=1), int)
     True
     """
-    array = np.asarray(flags)
-    if array.size == 0:
-        array = array.astype(bool)
+    array = _array(flags, if_empty=np.bool_)
     if array.dtype != np.bool_:
         raise InputTypeError(
             f"flags must be true or false, not {array.dtype}; compare first, as in "
@@ -90,9 +88,7 @@ def histogram(
     if outside not in ("drop", "clamp"):
         raise ParameterError("outside", outside, "must be 'drop' or 'clamp'")
     edges = _edges(bins, range)
-    numbers = np.asarray(values)
-    if numbers.size == 0:
-        numbers = numbers.astype(np.float64)
+    numbers = _array(values, if_empty=np.float64)
     if numbers.dtype.kind not in "iuf":
         raise InputTypeError(f"values must be numbers, not {numbers.dtype}; nothing was released")
     exact = _count_in_bins(
@@ -101,6 +97,13 @@ def histogram(
     changes = 2 if neighbours_of(neighbours) == "replace" else 1
     mechanism = Geometric(epsilon=epsilon, changes=changes, neighbours=neighbours)
     return mechanism.release(exact, source=source), edges
+
+
+def _array(values: ArrayLike, *, if_empty: type[np.generic]) -> NDArray[Any]:
+    """The values as an array; a list without elements, which has no type, gets one."""
+    array = np.asarray(values)
+    typed = isinstance(values, np.ndarray)
+    return array.astype(if_empty) if array.size == 0 and not typed else array
 
 
 def _edges(bins: int | Sequence[float], span: tuple[Exact, Exact] | None) -> NDArray[np.float64]:

@@ -26,14 +26,13 @@ from fractions import Fraction
 
 from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, Interval, certify, positive, sqrt, whole, written
-from discreet.mechanisms.base import AdditiveMechanism, integer
+from discreet.mechanisms.base import AdditiveMechanism
 from discreet.mechanisms.gaussian_calibration import (
     exact_delta,
     least_variance,
     least_variance_for_many,
     many_delta_upper,
 )
-from discreet.noise.clamped import Shifted
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.gaussian_sampler import gaussian
 from discreet.noise.sampler import Sampler
@@ -174,15 +173,6 @@ class Gaussian(AdditiveMechanism):
             draws = gaussian(self.sigma_squared)
             object.__setattr__(self, "_draws", draws)
         return draws
-
-    def law(self, value: int) -> Shifted:
-        """The exact law of one released number whose true value is `value`."""
-        return Shifted(self.noise_law, integer(value))
-
-    def expected_absolute_error(self, value: int = 0) -> float:
-        """E |released - value| for one number; the same whatever the value."""
-        integer(value)
-        return self.noise_law.absolute_error(0)
 
     def delta_bounds(self, epsilon: Exact | None = None, *, bits: int = 32) -> Interval:
         """Enclose the exact least delta at an epsilon (by default the one asked for).

@@ -33,13 +33,13 @@ import numpy as np
 
 from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, whole, written
-from discreet.mechanisms.base import AdditiveMechanism, IntegerArray, integer
+from discreet.mechanisms.base import AdditiveMechanism, IntegerArray, PureMechanism, integer
 from discreet.noise.clamped import ClampedGeometric, Shifted
 from discreet.noise.constant_time import FixedWords, FixedWordsLaw
 from discreet.noise.geometric import TwoSidedGeometric
 from discreet.noise.sampler import Sampler, two_sided
 from discreet.noise.source import Source
-from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
+from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
 from discreet.privacy.loss import GeometricLoss, PureLoss
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def bounds_of(value: object) -> Bounds:
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Geometric(AdditiveMechanism):
+class Geometric(PureMechanism, AdditiveMechanism):
     """Add two-sided geometric noise to integers; with `bounds`, clamp to a public range.
 
     Guarantee. If one person moves at most `changes` of the released numbers, each by at most
@@ -87,8 +87,8 @@ class Geometric(AdditiveMechanism):
     >>> mechanism = Geometric(epsilon="0.1", bounds=(0, 30))
     >>> 0 <= mechanism.release(20) <= 30
     True
-    >>> round(mechanism.law(20).mass(0), 4)
-    0.0710
+    >>> round(mechanism.law(20).mass(0), 5)
+    0.07105
     >>> Geometric(epsilon=1).error(confidence=0.95)
     3
     """
@@ -130,11 +130,6 @@ class Geometric(AdditiveMechanism):
         said += ["constant_time=True"] if self.constant_time else []
         said += [] if self.changes == 1 else [f"changes={self.changes}"]
         return f"Geometric({', '.join([*said, f'neighbours={self.neighbours!r}'])})"
-
-    @property
-    def guarantee(self) -> PureDP:
-        """Epsilon-differential privacy under the declared neighbour relation."""
-        return PureDP(self.epsilon, self.neighbours)
 
     @property
     def privacy_loss(self) -> GeometricLoss | PureLoss:
@@ -198,18 +193,16 @@ class Geometric(AdditiveMechanism):
             return self._fixed_words.law(inside)
         return ClampedGeometric(self.rate, inside, low, high)
 
-    def expected_absolute_error(self, value: int = 0) -> float:
-        """E |released - value| for one number, from the exact law."""
-        return self.law(value).absolute_error(integer(value))
-
     def small_neighbours(self) -> Iterator[tuple[int, int]]:
-        """All pairs within reach of one person on a small range; one centre where there is none."""
+        """Every value of the range (the first 64), moved by 1 and by as much as one person can.
+
+        Without a range one value stands for all. The pairs move one number; of a vector of which
+        one person moves several, each takes its share of epsilon, and the shares add up.
+        """
         low, high = self.bounds or (0, self.sensitivity)
-        high = min(high, low + 64)
-        for value in range(low, high) if self.bounds else (0,):
-            for move in {1, self.sensitivity}:
-                if value + move <= high:
-                    yield value, value + move
+        for value in range(low, min(high, low + 64)) if self.bounds else (0,):
+            for move in sorted({1, min(self.sensitivity, high - value)}):
+                yield value, value + move
 
     def remap(self, *, prior: Prior = "uniform", loss: LossFunction = "absolute") -> Reading:
         """The reading of the clamped output that is best for a prior: free post-processing.

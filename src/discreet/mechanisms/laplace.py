@@ -1,11 +1,13 @@
 """Real numbers: rounded to a public grid, then integer noise. No float ever carries noise.
 
 Theorem. Let x be real with |x - y| <= S between neighbours and let g be a grid step. Put
-k = floor(x/g + 1/2), an integer. Then |k - k'| <= ceil(S/g): rounding is monotone and commutes
-with whole steps, so moving x by at most ceil(S/g) steps moves k by at most that many. Releasing
-g (k + Z) with two-sided geometric Z of ratio exp(-epsilon/ceil(S/g)) is therefore
-epsilon-differentially private, by the theorem of `discreet.mechanisms.geometric`; multiplying by
-g and turning the result into a float is post-processing of the integer k + Z.
+k = floor(x/g + 1/2), an integer. Releasing g (k + Z) with two-sided geometric Z of ratio
+exp(-epsilon/ceil(S/g)) is epsilon-differentially private.
+
+Proof. |k - k'| <= ceil(S/g): rounding is monotone and commutes with whole steps, so moving x by at
+most ceil(S/g) steps moves k by at most that many. The rest is the theorem of
+`discreet.mechanisms.geometric`; multiplying by g and turning the result into a float is
+post-processing of the integer k + Z.
 
 For a vector of which one person moves at most m numbers, by S in all, the steps add up to at most
 ceil(S/g) + m - 1: each of the m numbers is rounded up once.
@@ -21,22 +23,22 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputTypeError, ParameterError
+from discreet.errors import InputTypeError, ParameterError, RangeError
 from discreet.exact import Exact, positive, probability, written
-from discreet.mechanisms.base import Mechanism, half_width
+from discreet.mechanisms.base import PureMechanism, half_width
 from discreet.mechanisms.geometric import LARGEST_SENSITIVITY, changes_of
 from discreet.noise.clamped import Shifted
 from discreet.noise.geometric import TwoSidedGeometric
 from discreet.noise.sampler import two_sided
 from discreet.noise.source import Source, system_source
-from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
+from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
 from discreet.privacy.loss import GeometricLoss, PureLoss
 
 __all__ = ["Laplace"]
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Laplace(Mechanism):
+class Laplace(PureMechanism):
     """Round a real number to a grid and add discrete Laplace (two-sided geometric) noise.
 
     Guarantee. If one person moves the released numbers by at most `sensitivity` in all, and at
@@ -91,11 +93,6 @@ class Laplace(Mechanism):
         return f"Laplace({', '.join([*said, f'neighbours={self.neighbours!r}'])})"
 
     @property
-    def guarantee(self) -> PureDP:
-        """Epsilon-differential privacy under the declared neighbour relation."""
-        return PureDP(self.epsilon, self.neighbours)
-
-    @property
     def privacy_loss(self) -> GeometricLoss | PureLoss:
         """The loss of geometric noise on grid steps."""
         if self.changes > 1:
@@ -123,7 +120,10 @@ class Laplace(Mechanism):
 
     def _one(self, value: object, source: Source) -> float:
         noisy = self.on_grid(value) + two_sided(self.epsilon / self.steps).one(source)
-        return float(noisy * self.grid)
+        try:
+            return float(noisy * self.grid)
+        except OverflowError:
+            raise RangeError("a noisy value is beyond the range of a float") from None
 
     def on_grid(self, value: object) -> int:
         """The nearest grid step, floor(x/g + 1/2), in exact arithmetic."""

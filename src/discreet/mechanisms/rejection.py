@@ -29,14 +29,13 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.exact import Exact, Interval, certify, exp, log, written
-from discreet.mechanisms.base import AdditiveMechanism, IntegerArray, integer
+from discreet.mechanisms.base import AdditiveMechanism, IntegerArray, PureMechanism, integer
 from discreet.mechanisms.geometric import Bounds, bounds_of
 from discreet.noise.clamped import ConditionedGeometric
 from discreet.noise.geometric import TwoSidedGeometric
 from discreet.noise.sampler import Sampler, two_sided
 from discreet.noise.source import Source
-from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
-from discreet.privacy.loss import PureLoss
+from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
 
 __all__ = ["RejectionGeometric", "conditioned_loss"]
 
@@ -66,7 +65,7 @@ def exact_rate(epsilon: Fraction, size: int) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class RejectionGeometric(AdditiveMechanism):
+class RejectionGeometric(PureMechanism, AdditiveMechanism):
     """Add two-sided geometric noise to a count, and draw again until it falls into the range.
 
     Guarantee. For one integer that moves by at most 1 between neighbours, the release is
@@ -104,16 +103,6 @@ class RejectionGeometric(AdditiveMechanism):
         return f"RejectionGeometric({said}, neighbours={self.neighbours!r})"
 
     @property
-    def guarantee(self) -> PureDP:
-        """Epsilon-differential privacy under the declared neighbour relation."""
-        return PureDP(self.epsilon, self.neighbours)
-
-    @property
-    def privacy_loss(self) -> PureLoss:
-        """A pure loss of epsilon."""
-        return PureLoss(neighbours=self.neighbours, epsilon=self.epsilon)
-
-    @property
     def noise_law(self) -> TwoSidedGeometric:
         """The law of the noise before it is conditioned on the range."""
         return TwoSidedGeometric(self.rate)
@@ -141,10 +130,6 @@ class RejectionGeometric(AdditiveMechanism):
         """The exact law of the release of `value`."""
         low, high = self.bounds
         return ConditionedGeometric(self.rate, min(max(integer(value), low), high), low, high)
-
-    def expected_absolute_error(self, value: int) -> float:
-        """E |released - value|, from the exact law."""
-        return self.law(value).absolute_error(integer(value))
 
     def small_neighbours(self) -> Iterator[tuple[int, int]]:
         """All neighbouring counts of the range (the first 64, where it is longer)."""

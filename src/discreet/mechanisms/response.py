@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputTypeError, ParameterError
 from discreet.exact import Exact, Interval, exp, log, probability, rational, whole, written
-from discreet.mechanisms.base import Mechanism
+from discreet.mechanisms.base import PureMechanism
 from discreet.mechanisms.proportions import (
     Matrix,
     Proportions,
@@ -42,8 +42,7 @@ from discreet.noise.categorical import Categorical
 from discreet.noise.law import Outcomes
 from discreet.noise.source import Source, system_source
 from discreet.noise.table import CHUNK, Inversion
-from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of
-from discreet.privacy.loss import PureLoss
+from discreet.privacy.guarantee import Neighbours, epsilon_of
 
 __all__ = ["LARGEST_KERNEL", "MOST_CATEGORIES", "Category", "RandomizedResponse", "cost"]
 
@@ -56,7 +55,7 @@ _GRID = 60
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(PureMechanism):
     """Answer a question about oneself through coins, so that no answer is evidence.
 
     Say one of: `epsilon` (the best symmetric coins for it), `truth` (tell the truth with this
@@ -126,19 +125,9 @@ class RandomizedResponse(Mechanism):
         return f"RandomizedResponse({self._said}, categories={self.categories!r})"
 
     @property
-    def neighbours(self) -> Neighbours:
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
         """One person's answer is replaced by any other."""
         return "replace"
-
-    @property
-    def guarantee(self) -> PureDP:
-        """Epsilon-differential privacy of one report, when the true answer is replaced."""
-        return PureDP(self.epsilon, self.neighbours)
-
-    @property
-    def privacy_loss(self) -> PureLoss:
-        """A loss of at most epsilon, always."""
-        return PureLoss(neighbours=self.neighbours, epsilon=self.epsilon)
 
     @overload
     def release(self, value: Category, *, source: Source | None = None) -> Category: ...

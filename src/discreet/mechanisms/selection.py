@@ -44,7 +44,7 @@ from typing import Any
 
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Interval, exp, positive, probability, whole, written
-from discreet.mechanisms.base import Mechanism
+from discreet.mechanisms.base import PureMechanism
 from discreet.mechanisms.choosing import (
     Candidates,
     Gaps,
@@ -60,8 +60,7 @@ from discreet.mechanisms.choosing import (
 )
 from discreet.noise.law import Outcomes, smallest
 from discreet.noise.source import Source, system_source
-from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
-from discreet.privacy.loss import PureLoss
+from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
 
 __all__ = ["Exponential", "NoisyMax", "PermuteAndFlip", "TopK", "monotone_of"]
 
@@ -80,7 +79,7 @@ def monotone_of(value: object, neighbours: Neighbours) -> bool:
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class _Selection(Mechanism):
+class _Selection(PureMechanism):
     """What the mechanisms of this module share."""
 
     epsilon: Fraction
@@ -110,16 +109,6 @@ class _Selection(Mechanism):
 
     def _said_first(self) -> list[str]:
         return []
-
-    @property
-    def guarantee(self) -> PureDP:
-        """Epsilon-differential privacy under the declared neighbour relation."""
-        return PureDP(self.epsilon, self.neighbours)
-
-    @property
-    def privacy_loss(self) -> PureLoss:
-        """A pure bound."""
-        return PureLoss(neighbours=self.neighbours, epsilon=self.epsilon)
 
     @property
     def rate(self) -> Fraction:

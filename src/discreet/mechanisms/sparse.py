@@ -51,7 +51,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputTypeError, ParameterError, StreamEndedError, UnsupportedError
 from discreet.exact import Exact, Interval, exp, probability, whole, written
-from discreet.mechanisms.base import Mechanism, integer, integer_array
+from discreet.mechanisms.base import PureMechanism, integer, integer_array
 from discreet.mechanisms.choosing import times_one_minus
 from discreet.mechanisms.selection import monotone_of
 from discreet.noise.geometric import Geometric
@@ -59,8 +59,7 @@ from discreet.noise.law import Outcomes, smallest
 from discreet.noise.sampler import Sampler, one_sided
 from discreet.noise.source import Source, system_source
 from discreet.noise.table import CHUNK
-from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
-from discreet.privacy.loss import PureLoss
+from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
 
 __all__ = ["AboveThreshold", "Stream"]
 
@@ -72,7 +71,7 @@ Answers = tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class AboveThreshold(Mechanism):
+class AboveThreshold(PureMechanism):
     """Say which counts of a stream are the first at or above a threshold, then stop.
 
     Guarantee. If one person moves each count by at most `sensitivity`, all answers together are
@@ -129,16 +128,6 @@ class AboveThreshold(Mechanism):
         said += [f"answers={self.answers}", f"sensitivity={self.sensitivity}"]
         said += ["monotone=True"] if self.monotone else []
         return f"AboveThreshold({', '.join([*said, f'neighbours={self.neighbours!r}'])})"
-
-    @property
-    def guarantee(self) -> PureDP:
-        """Epsilon-differential privacy of all answers together."""
-        return PureDP(self.epsilon, self.neighbours)
-
-    @property
-    def privacy_loss(self) -> PureLoss:
-        """A pure bound for the whole stream."""
-        return PureLoss(neighbours=self.neighbours, epsilon=self.epsilon)
 
     @property
     def threshold_epsilon(self) -> Fraction:

@@ -25,7 +25,6 @@ carry everything; each is exact, and each error below is enclosed by integer ari
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,9 +35,8 @@ from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Interval, exp, gauss_integral, pi, sqrt
 from discreet.exact.interval import UNDERFLOW
 from discreet.noise.law import Law, scaled_ends
-from discreet.noise.source import Source
 
-__all__ = ["BlockedGaussian", "DiscreteGaussian", "reference_gaussian_attempt"]
+__all__ = ["BlockedGaussian", "DiscreteGaussian"]
 
 _SMOOTH = 4096
 """From this variance on Euler-Maclaurin is used; below, a direct sum is as quick."""
@@ -404,33 +402,3 @@ class BlockedGaussian(Law):
         low -= -(-(mass[1] * (half - least)) >> w) + 1
         high -= (mass[0] * (half - most) >> w) - 1
         return max(low, 0), high
-
-
-def reference_gaussian_attempt(sigma_squared: Fraction, source: Source) -> int | None:
-    """One trial of the scalar sampler of Canonne, Kamath and Steinke (2020); None if rejected.
-
-    Law. With t = floor(sigma) + 1 a two-sided geometric Y with P(Y = y) proportional to
-    exp(-|y|/t) is attempted, and kept with probability exp(-(|y| - v/t)^2/(2 v)). The product is
-    exp(-y^2/(2 v)) times a constant, so given that the trial succeeds it has the law of
-    `DiscreteGaussian(sigma_squared)` exactly.
-    """
-    scale = math.isqrt(sigma_squared.numerator // sigma_squared.denominator) + 1
-    value = _reference_laplace_attempt(scale, source)
-    if value is None:
-        return None
-    excess = abs(value) - sigma_squared / scale
-    return value if source.flip_exp(excess * excess / (2 * sigma_squared)) else None
-
-
-def _reference_laplace_attempt(scale: int, source: Source) -> int | None:
-    """One trial at P(Y = y) proportional to exp(-|y|/scale): digits, then a sign, -0 rejected."""
-    low = source.below(scale)
-    if not source.flip_exp(Fraction(low, scale)):
-        return None
-    high = 0
-    while source.flip_exp(Fraction(1)):
-        high += 1
-    size = low + scale * high
-    if source.flip(Fraction(1, 2)):
-        return -size if size else None
-    return size

@@ -34,11 +34,11 @@ from discreet.errors import RangeError
 from discreet.exact import exp
 from discreet.noise.gaussian import BlockedGaussian, DiscreteGaussian
 from discreet.noise.law import scaled_ends
-from discreet.noise.sampler import Sampler
+from discreet.noise.sampler import Sampler, TableSampler
 from discreet.noise.source import Source
-from discreet.noise.table import Array, Inversion, inversion
+from discreet.noise.table import Array, inversion
 
-__all__ = ["Blocks", "Direct", "Squeeze", "gaussian", "is_kept"]
+__all__ = ["Blocks", "Squeeze", "gaussian", "is_kept"]
 
 _DIRECT = 256 * 256
 _WIDEST = 24  # bits of a block up to which the squeeze fits 64-bit integers
@@ -49,24 +49,9 @@ _FARTHEST = 1 << 12  # blocks up to which it does; the table ends before, so onl
 def gaussian(sigma_squared: Fraction) -> Sampler:
     """Draws with P(Y = k) proportional to exp(-k^2/(2 sigma_squared)) on all integers."""
     if sigma_squared <= _DIRECT:
-        return Direct(inversion(DiscreteGaussian(sigma_squared)))
+        return TableSampler(inversion(DiscreteGaussian(sigma_squared)))
     sigma = math.isqrt(sigma_squared.numerator // sigma_squared.denominator)
     return Blocks(sigma_squared, sigma.bit_length() - 8)
-
-
-class Direct(Sampler):
-    """Draws by inversion on one table."""
-
-    def __init__(self, table: Inversion) -> None:
-        self.table = table
-
-    def one(self, source: Source) -> int:
-        """One draw, of any size."""
-        return self.table.one(source)
-
-    def chunk(self, size: int, source: Source) -> Array:
-        """`size` draws, at most CHUNK, as any signed integer type."""
-        return self.table.chunk(size, source)
 
 
 def is_kept(gap: Fraction, u: int, count: int, source: Source) -> bool:

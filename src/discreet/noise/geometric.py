@@ -148,7 +148,7 @@ class TwoSidedGeometric(Law):
 
     >>> law = TwoSidedGeometric(Fraction(1))
     >>> round(law.mass(0), 6), round(law.variance, 6)
-    (0.462117, 1.841348)
+    (0.462117, 1.841347)
     """
 
     rate: Fraction

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import count
+from math import isqrt
 from typing import TypeVar
 
 from discreet.noise.source import Source
 
 __all__ = [
+    "gaussian_attempt",
     "geometric_attempt",
     "logistic",
     "repeated",
@@ -106,3 +108,18 @@ def staircase_attempt(rate: Fraction, width: int, inner: int, source: Source) ->
     if negative and magnitude == 0:
         return None
     return -magnitude if negative else magnitude
+
+
+def gaussian_attempt(sigma_squared: Fraction, source: Source) -> int | None:
+    """A discrete Gaussian value (Canonne, Kamath and Steinke 2020).
+
+    With v = sigma_squared and t = floor(sigma) + 1, a two-sided geometric Y of rate 1/t is kept
+    with probability exp(-(|Y| - v/t)^2/(2v)). The product exp(-|y|/t) exp(-(|y| - v/t)^2/(2v)) is
+    exp(-y^2/(2v)) times a constant.
+    """
+    scale = isqrt(sigma_squared.numerator // sigma_squared.denominator) + 1
+    value = two_sided_attempt(Fraction(1, scale), source)
+    if value is None:
+        return None
+    excess = abs(value) - sigma_squared / scale
+    return value if source.flip_exp(excess * excess / (2 * sigma_squared)) else None

@@ -72,8 +72,6 @@ class TableSampler(Sampler):
 
     def __init__(self, table: Inversion) -> None:
         self.table = table
-        self.one = table.one  # type: ignore[method-assign]
-        self.chunk = table.chunk  # type: ignore[method-assign]
 
     def one(self, source: Source) -> int:
         """One draw, of any size."""
