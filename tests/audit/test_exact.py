@@ -1,11 +1,13 @@
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import discreet as dp
 from discreet.audit.exact import hockey_stick, pure_loss
 from discreet.exact import Interval
-from discreet.noise.geometric import Geometric
+from discreet.noise.clamped import ClampedGeometric, Shifted
+from discreet.noise.geometric import Geometric, TwoSidedGeometric
 from discreet.noise.law import Outcomes
 
 
@@ -66,8 +68,6 @@ def test_both_orders_are_compared():
 def test_what_cannot_be_compared_is_said():
     with pytest.raises(dp.UnsupportedError, match="nothing was compared"):
         dp.audit.verify(Toy({0: finite(a=1)}, dp.PureDP(1)))
-    with pytest.raises(dp.UnsupportedError, match="neither finite nor periodic"):
-        pure_loss(Geometric(Fraction(1)), Geometric(Fraction(2)))
     with pytest.raises(dp.UnsupportedError, match="different kinds"):
         pure_loss(Geometric(Fraction(1)), finite(a=1))
 
@@ -78,3 +78,78 @@ def test_a_guarantee_just_below_the_truth_is_refuted():
     less, more = (dp.PureDP(1 + Fraction(sign, 10**20)) for sign in (-1, 1))
     assert dp.audit.verify(mechanism, guarantee=less).refuted
     assert dp.audit.verify(mechanism, guarantee=more).proven
+
+
+def shifted(rate, at):
+    return Shifted(TwoSidedGeometric(Fraction(rate)), at)
+
+
+def test_a_scale_that_follows_the_data_is_never_proven():
+    """Unbounded loss: refuted if it shows near the centres, undecided otherwise, never proven."""
+    laws = {0: shifted(1, 0), 1: shifted("1/2", 1)}
+    assert dp.audit.verify(Toy(laws, dp.PureDP(3))).refuted
+    assert not dp.audit.verify(Toy(laws, dp.PureDP(900))).proven
+
+
+def test_a_range_on_one_side_only_is_an_infinite_loss():
+    laws = {0: ClampedGeometric(Fraction(1), 0, -30, 30), 1: shifted(1, 0)}
+    assert dp.audit.verify(Toy(laws, dp.PureDP(900))).refuted
+
+
+def test_long_inputs_are_not_mixed_up():
+    """Arrays whose text is shortened look alike; their laws differ all the same."""
+
+    class Leaky:
+        guarantee = dp.PureDP(1)
+
+        def law(self, value):
+            return finite(a=1) if value[1500] else finite(b=1)
+
+        def small_neighbours(self):
+            changed = np.zeros(3000)
+            changed[1500] = 1
+            yield np.zeros(3000), changed
+
+    assert dp.audit.verify(Leaky()).refuted
+
+
+def test_what_is_no_law_is_said():
+    half = Outcomes("a", lambda _: [Interval.of(Fraction(1, 2))])
+    with pytest.raises(dp.UnsupportedError, match="do not add up to 1"):
+        dp.audit.verify(Toy({0: half, 1: half}, dp.PureDP(1)))
+    with pytest.raises(ValueError, match="must differ from each other"):
+        Outcomes("abab", lambda _: [Interval.of(Fraction(1, 4))] * 4)
+
+
+def test_the_slack_is_relative():
+    """A promise of 1e-30 and a loss of 1e-25."""
+    tilt = Fraction(1, 10**25)
+    laws = {
+        0: finite(a="1/2", b="1/2"),
+        1: finite(a=Fraction(1, 2) + tilt / 4, b=Fraction(1, 2) - tilt / 4),
+    }
+    verdict = dp.audit.verify(Toy(laws, dp.PureDP("1e-30")))
+    assert verdict.refuted
+    assert not verdict.proven
+
+
+def test_masses_below_all_precision_are_undecided_not_a_crash():
+    verdict = dp.audit.verify(
+        dp.Geometric(epsilon=1000, bounds=(0, 200)), pairs=[(0, 1), (199, 200)]
+    )
+    assert not verdict.refuted
+
+
+def test_a_far_move_is_compared_at_the_ends():
+    verdict = dp.audit.verify(dp.Geometric(epsilon=1, sensitivity=1 << 40))
+    assert verdict.proven
+    assert verdict.tight
+
+
+def test_a_zero_concentrated_verdict_names_its_orders():
+    assert "orders 5/4, 2, 4, 8, 16, 32" in str(dp.audit.verify(dp.Gaussian(rho="0.1")))
+
+
+def test_more_outputs_than_can_be_listed_are_refused():
+    with pytest.raises(dp.UnsupportedError, match="more than 1,000,000 outputs"):
+        dp.audit.verify(dp.Staircase(epsilon=1, sensitivity=10**7))

@@ -38,7 +38,7 @@ def exp(x: Fraction | int | Interval, bits: int) -> Interval:
     x = Fraction(x)
     if x == 0:
         return Interval.of(1)
-    if x * 3 < -2 * UNDERFLOW:  # 2/3 < ln 2, so e^x < 2^-UNDERFLOW
+    if x * 10 < -7 * UNDERFLOW:  # 7/10 > ln 2, so e^x < 2^-UNDERFLOW
         return Interval(Fraction(0), Fraction(1, 1 << UNDERFLOW))
     w = bits + _GUARD
     while True:

@@ -130,6 +130,8 @@ def certify(formula: Callable[[int], Interval], bits: int, *, start: int | None 
         try:
             found = formula(working)
         except ZeroDivisionError:
+            if working > LARGEST_PRECISION:
+                raise
             found = None
         if found is not None:
             if found.lower == found.upper:

@@ -42,8 +42,9 @@ def rational(value: object, *, name: str) -> Fraction:
     match value:
         case bool():
             raise ParameterError(name, value, type_error)
-        case Fraction():
-            return _checked_size(value, value, name)
+        case Fraction():  # its parts may be numpy integers, which would wrap
+            plain = Fraction(int(value.numerator), int(value.denominator))
+            return _checked_size(plain, value, name)
         case int():
             return _checked_size(Fraction(value), value, name)
         case str():

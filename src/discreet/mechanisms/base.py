@@ -34,6 +34,8 @@ __all__ = [
     "half_width",
     "integer",
     "integer_array",
+    "kind_of",
+    "plain_array",
 ]
 
 IntegerArray = NDArray[Any]
@@ -190,7 +192,7 @@ def released(
 ) -> Any:
     """Release whatever shape `value` has: an integer, a list of integers, an integer array."""
     if isinstance(value, np.ndarray):
-        return many(integer_array(value), source)
+        return many(integer_array(plain_array(value)), source)
     if isinstance(value, list | tuple):
         return [one(integer(item), source) for item in value]
     return one(integer(value), source)
@@ -198,7 +200,8 @@ def released(
 
 def integer(value: object) -> int:
     """A Python or numpy integer as a Python integer; anything else is refused by its type."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+    no_number = isinstance(value, bool | np.bool_ | np.timedelta64)
+    if no_number or not isinstance(value, int | np.integer):
         raise InputTypeError(
             f"an integer is needed here, not {_type_name(value)}; count or sum first, or use "
             "dp.Laplace for real numbers. Nothing was released"
@@ -210,8 +213,8 @@ def integer_array(values: NDArray[Any]) -> IntegerArray:
     """An integer array as int64; other types are refused by their type alone."""
     if values.dtype.kind not in "iu":
         raise InputTypeError(
-            f"an array of integers is needed here, not of {values.dtype}; count or sum first, or "
-            "use dp.Laplace for real numbers. Nothing was released"
+            f"an array of integers is needed here, not of {kind_of(values)}; count or sum first, "
+            "or use dp.Laplace for real numbers. Nothing was released"
         )
     if values.dtype == np.uint64:
         raise InputTypeError(
@@ -219,6 +222,34 @@ def integer_array(values: NDArray[Any]) -> IntegerArray:
             "fit, or array.tolist() if they may not. Nothing was released"
         )
     return values.astype(np.int64, copy=False)
+
+
+def plain_array(values: NDArray[Any]) -> NDArray[Any]:
+    """The array without any subclass of its own; a masked one is refused by its type."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputTypeError(
+            "a masked array is not released, because it is for its owner to say what the mask "
+            "means: use array.compressed() or array.filled(...). Nothing was released"
+        )
+    return np.asarray(values)
+
+
+_KINDS = {
+    "b": "booleans",
+    "i": "integers",
+    "u": "unsigned integers",
+    "f": "floats",
+    "c": "complex numbers",
+    "m": "time differences",
+    "M": "dates",
+    "U": "strings",
+    "S": "byte strings",
+}
+
+
+def kind_of(values: NDArray[Any]) -> str:
+    """What an array holds, in a word. (Its type would tell the length of the longest string.)"""
+    return _KINDS.get(values.dtype.kind, "objects")
 
 
 def _type_name(value: object) -> str:

@@ -9,7 +9,7 @@ of G and is independent of the fractional part of E. So for integer scores s, ra
 ranking s_j + G_j, with ties settled by independent fractional parts of one continuous law, that
 is, in uniformly random order. Hence the law of such a ranking depends on rate x gap only: writing
 all scores on a finer grid changes nothing. (Neighbouring score vectors may need different common
-denominators, and this is why that tells nobody anything.)
+denominators, and this is why the answer tells nothing of that.)
 
 Identity (uniforms). U_j = exp(-rate (E_j - gap_j)) is uniform on (0, 1/p_j), and the largest noisy
 score has the smallest U. So the first k in order are i_1, ..., i_k with probability
@@ -43,8 +43,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputTypeError, ParameterError
 from discreet.exact import Interval, exp
+from discreet.mechanisms.base import kind_of
 from discreet.noise.law import scaled_ends
-from discreet.noise.sampler import one_sided
+from discreet.noise.reference import geometric_attempt, repeated
+from discreet.noise.sampler import Sampler, one_sided
 from discreet.noise.source import Source
 from discreet.noise.table import CHUNK
 
@@ -115,7 +117,7 @@ def _gaps_of(scores: Sequence[Any]) -> tuple[list[int], int]:
             raise InputTypeError(_refusal(kind.__qualname__))
     grid = 1
     if any(issubclass(kind, Fraction) for kind in kinds):
-        exact = [Fraction(score) for score in scores]
+        exact = [Fraction(int(score.numerator), int(score.denominator)) for score in scores]
         grid = lcm(*{score.denominator for score in exact})
         whole_scores = [score.numerator * (grid // score.denominator) for score in exact]
     else:
@@ -126,7 +128,7 @@ def _gaps_of(scores: Sequence[Any]) -> tuple[list[int], int]:
 
 def _gaps_of_array(scores: NDArray[Any]) -> Gaps:
     if scores.dtype.kind not in "iu" or scores.ndim != 1:
-        raise InputTypeError(_refusal(f"an array of {scores.ndim} dimensions of {scores.dtype}"))
+        raise InputTypeError(_refusal(f"{kind_of(scores)} in {scores.ndim} dimensions"))
     _check_count(len(scores))
     best, worst = int(scores.max()), int(scores.min())
     if not best - worst < LARGEST_GAP:
@@ -161,10 +163,33 @@ def arranged(gaps: Gaps, rate: Fraction) -> Gaps:
     return gaps if many else gaps.tolist()
 
 
-def by_noise(gaps: Gaps, rate: Fraction, count: int, source: Source) -> list[int]:
+class _Tableless(Sampler):
+    """One-sided geometric draws by coins alone.
+
+    For scores that are fractions: their common denominator depends on the private scores, and a
+    table kept for it would tell a later caller which denominators there were.
+    """
+
+    def __init__(self, rate: Fraction) -> None:
+        self.rate = rate
+
+    def one(self, source: Source) -> int:
+        return repeated(lambda bits: geometric_attempt(self.rate, bits), source)
+
+    def chunk(self, size: int, source: Source) -> NDArray[Any]:
+        return np.array([self.one(source) for _ in range(size)], dtype=object)
+
+
+def _prepared(read: Candidates, rate: Fraction) -> tuple[Gaps, Sampler]:
+    """The gaps and the noise on them, for a rate per unit of score."""
+    if read.grid == 1:
+        return arranged(read.gaps, rate), one_sided(rate)
+    return read.exact_gaps(), _Tableless(rate / read.grid)
+
+
+def by_noise(read: Candidates, rate: Fraction, count: int, source: Source) -> list[int]:
     """The first `count` candidates by score plus geometric noise, ties in random order."""
-    gaps = arranged(gaps, rate)
-    sampler = one_sided(rate)
+    gaps, sampler = _prepared(read, rate)
     if isinstance(gaps, list):
         values = [sampler.one(source) - gap for gap in gaps]
         last = sorted(values, reverse=True)[count - 1]
@@ -204,10 +229,9 @@ def _drawn(members: Sequence[int], count: int, source: Source) -> list[int]:
     return order
 
 
-def by_coins(gaps: Gaps, rate: Fraction, source: Source) -> int:
+def by_coins(read: Candidates, rate: Fraction, source: Source) -> int:
     """Flip a coin of probability p_j for each candidate; one of the successes, uniformly."""
-    gaps = arranged(gaps, rate)
-    sampler = one_sided(rate)
+    gaps, sampler = _prepared(read, rate)
     if isinstance(gaps, list):
         successes = [place for place, gap in enumerate(gaps) if sampler.one(source) >= gap]
         return successes[source.below(len(successes))]
@@ -219,14 +243,13 @@ def by_coins(gaps: Gaps, rate: Fraction, source: Source) -> int:
     return int(found[source.below(len(found))])
 
 
-def by_rejection(gaps: Gaps, rate: Fraction, source: Source) -> int:
+def by_rejection(read: Candidates, rate: Fraction, source: Source) -> int:
     """Try candidates, uniform and independent; the first whose coin p_j succeeds.
 
     Law. Given that a try succeeds, it is candidate j with probability p_j/(p_1 + ... + p_n). Tries
     are made in batches; only the first success of the whole sequence counts.
     """
-    gaps = arranged(gaps, rate)
-    sampler = one_sided(rate)
+    gaps, sampler = _prepared(read, rate)
     if isinstance(gaps, list):
         while True:
             place = source.below(len(gaps))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import InputTypeError, ParameterError
 from discreet.exact import Exact, rational, whole
+from discreet.mechanisms.base import kind_of, plain_array
 from discreet.mechanisms.geometric import Geometric
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours, neighbours_of
@@ -40,7 +42,7 @@ def count(
     array = _array(flags, if_empty=np.bool_)
     if array.dtype != np.bool_:
         raise InputTypeError(
-            f"flags must be true or false, not {array.dtype}; compare first, as in "
+            f"flags must be true or false, not {kind_of(array)}; compare first, as in "
             "dp.count(ages > 40, epsilon=1). Nothing was released"
         )
     relation = neighbours_of(neighbours)
@@ -90,7 +92,9 @@ def histogram(
     edges = _edges(bins, range)
     numbers = _array(values, if_empty=np.float64)
     if numbers.dtype.kind not in "iuf":
-        raise InputTypeError(f"values must be numbers, not {numbers.dtype}; nothing was released")
+        raise InputTypeError(
+            f"values must be numbers, not {kind_of(numbers)}; nothing was released"
+        )
     exact = _count_in_bins(
         numbers.reshape(-1), edges, equal=isinstance(bins, int), clamp=outside == "clamp"
     )
@@ -100,10 +104,23 @@ def histogram(
 
 
 def _array(values: ArrayLike, *, if_empty: type[np.generic]) -> NDArray[Any]:
-    """The values as an array; a list without elements, which has no type, gets one."""
+    """The values as a plain array, by their types alone: integers of any size become floats."""
+    if isinstance(values, np.ndarray):
+        return plain_array(values)
     array = np.asarray(values)
-    typed = isinstance(values, np.ndarray)
-    return array.astype(if_empty) if array.size == 0 and not typed else array
+    if array.size == 0:
+        return array.astype(if_empty)
+    if array.dtype == object and all(type(item) in (int, float) for item in array.flat):
+        return np.array([_float(item) for item in array.flat])
+    return array
+
+
+def _float(value: float) -> float:
+    """The nearest float; an infinite one for an integer beyond them all."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def _edges(bins: int | Sequence[float], span: tuple[Exact, Exact] | None) -> NDArray[np.float64]:
@@ -115,7 +132,10 @@ def _edges(bins: int | Sequence[float], span: tuple[Exact, Exact] | None) -> NDA
         low, high = (float(rational(end, name="range")) for end in span)
         if not low < high:
             raise ParameterError("range", span, "must have its low end below its high end")
-        return np.linspace(low, high, number + 1)
+        edges = np.linspace(low, high, number + 1)
+        if not np.isfinite(high - low) or not np.all(np.diff(edges) > 0):
+            raise ParameterError("range", span, f"is too wide or too narrow for {number} bins")
+        return edges
     edges = np.asarray(bins, dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not np.all(np.isfinite(edges)):
         raise ParameterError("bins", bins, "must be a number or at least two finite edges")

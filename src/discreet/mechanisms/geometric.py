@@ -37,7 +37,7 @@ from discreet.mechanisms.base import AdditiveMechanism, IntegerArray, PureMechan
 from discreet.noise.clamped import ClampedGeometric, Shifted
 from discreet.noise.constant_time import FixedWords, FixedWordsLaw
 from discreet.noise.geometric import TwoSidedGeometric
-from discreet.noise.sampler import Sampler, two_sided
+from discreet.noise.sampler import HIGHEST, LOWEST, Sampler, fitting, two_sided
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
 from discreet.privacy.loss import GeometricLoss, PureLoss
@@ -176,11 +176,11 @@ class Geometric(PureMechanism, AdditiveMechanism):
         if self.bounds is None:
             return self._sampler.add(values, source)
         low, high = self.bounds
-        if self.constant_time or not -(1 << 62) < low < high < 1 << 62:
+        if self.constant_time or low > HIGHEST or high < LOWEST:
             flat = [self._one(value, source) for value in values.reshape(-1).tolist()]
-            return np.array(flat, dtype=np.int64).reshape(values.shape)
-        noisy = self._sampler.add(np.clip(values, low, high), source)
-        return np.clip(noisy, low, high, out=noisy)
+            return fitting(flat).reshape(values.shape)
+        inside = np.clip(values, max(low, LOWEST), min(high, HIGHEST))
+        return self._sampler.add(inside, source, bounds=self.bounds)
 
     def law(self, value: int) -> Shifted | ClampedGeometric | FixedWordsLaw:
         """The exact law of one released number whose true value is `value`."""

@@ -61,7 +61,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputTypeError, ParameterError
 from discreet.exact import Exact, Interval, exp, probability, shown, whole, written
-from discreet.mechanisms.base import Mechanism, integer
+from discreet.mechanisms.base import Mechanism, integer, kind_of, plain_array
 from discreet.noise.geometric import power
 from discreet.noise.law import Outcomes, smallest
 from discreet.noise.sampler import two_sided
@@ -231,15 +231,16 @@ class SelectKeys(Mechanism):
 def _place(key: Hashable) -> tuple[str, int, str]:
     """Where a key stands in the list of kept keys: it depends on nothing but the key."""
     size = int(key) if isinstance(key, int | np.integer) else 0
-    return type(key).__qualname__, size, str(key)
+    return type(key).__qualname__, size, f"{key}\0{key!r}"
 
 
 def _people(values: NDArray[Any]) -> NDArray[Any]:
     """A flat int64 array of counts clamped to 0 .. 2^62; other types are refused by their type."""
+    values = plain_array(values)
     if values.dtype.kind not in "iu":
         raise InputTypeError(
-            f"an array of integers is needed here, not of {values.dtype}: the number of distinct "
-            "people of each key. Nothing was released"
+            f"an array of integers is needed here, not of {kind_of(values)}: the number of "
+            "distinct people of each key. Nothing was released"
         )
     flat = values.reshape(-1)
     if flat.dtype == np.uint64:

@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.errors import InputTypeError, ParameterError, RangeError
 from discreet.exact import Exact, positive, probability, written
-from discreet.mechanisms.base import PureMechanism, half_width
+from discreet.mechanisms.base import PureMechanism, half_width, kind_of, plain_array
 from discreet.mechanisms.geometric import LARGEST_SENSITIVITY, changes_of
 from discreet.noise.clamped import Shifted
 from discreet.noise.geometric import TwoSidedGeometric
@@ -110,8 +110,9 @@ class Laplace(PureMechanism):
         """Return the value on the grid plus noise: a float, a list or an array of floats."""
         bits = source or system_source()
         if isinstance(value, np.ndarray):
+            value = plain_array(value)
             if value.dtype.kind not in "iuf":
-                raise InputTypeError(f"an array of numbers is needed here, not of {value.dtype}")
+                raise InputTypeError(f"an array of numbers is needed here, not of {kind_of(value)}")
             flat = [self._one(item, bits) for item in value.reshape(-1).tolist()]
             return np.array(flat, dtype=np.float64).reshape(value.shape)
         if isinstance(value, list | tuple):
@@ -157,15 +158,14 @@ class Laplace(PureMechanism):
 def _real(value: object) -> Fraction:
     """The exact number that an integer, a fraction or a float is."""
     match value:
-        case bool():
+        case bool() | np.timedelta64():
             raise InputTypeError("a real number is needed here; nothing was released")
-        case int() | Fraction():
-            return Fraction(value)
-        case np.integer():
-            return Fraction(int(value))
+        case int() | Fraction() | np.integer():
+            return Fraction(int(value.numerator), int(value.denominator))
         case float() | np.floating():
-            if math.isfinite(value):
-                return Fraction(float(value))
+            if np.isfinite(value):
+                above, below = value.as_integer_ratio()
+                return Fraction(int(above), int(below))
             raise InputTypeError(
                 "the value to release is not a finite number; clean NaN and infinities first. "
                 "Nothing was released"

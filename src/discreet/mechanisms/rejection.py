@@ -33,7 +33,7 @@ from discreet.mechanisms.base import AdditiveMechanism, IntegerArray, PureMechan
 from discreet.mechanisms.geometric import Bounds, bounds_of
 from discreet.noise.clamped import ConditionedGeometric
 from discreet.noise.geometric import TwoSidedGeometric
-from discreet.noise.sampler import Sampler, two_sided
+from discreet.noise.sampler import HIGHEST, LOWEST, Sampler, fitting, two_sided
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
 
@@ -120,10 +120,14 @@ class RejectionGeometric(PureMechanism, AdditiveMechanism):
                 return noisy
 
     def _many(self, values: IntegerArray, source: Source) -> IntegerArray:
-        inside = np.clip(values, *self.bounds).reshape(-1)
-        out = self._sampler.add(inside, source)
-        while len(again := np.flatnonzero((out < self.bounds[0]) | (out > self.bounds[1]))):
-            out[again] = self._sampler.add(inside[again], source)
+        low, high = self.bounds
+        if not LOWEST < low < high < HIGHEST:
+            flat = [self._one(value, source) for value in values.reshape(-1).tolist()]
+            return fitting(flat).reshape(values.shape)
+        inside, wider = np.clip(values, low, high).reshape(-1), (low - 1, high + 1)
+        out = self._sampler.add(inside, source, bounds=wider)
+        while len(again := np.flatnonzero((out < low) | (out > high))):
+            out[again] = self._sampler.add(inside[again], source, bounds=wider)
         return out.reshape(values.shape)
 
     def law(self, value: int) -> ConditionedGeometric:

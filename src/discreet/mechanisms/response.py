@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputTypeError, ParameterError
 from discreet.exact import Exact, Interval, exp, log, probability, rational, whole, written
-from discreet.mechanisms.base import PureMechanism
+from discreet.mechanisms.base import PureMechanism, plain_array
 from discreet.mechanisms.proportions import (
     Matrix,
     Proportions,
@@ -144,6 +144,7 @@ class RandomizedResponse(PureMechanism):
             source = system_source()
         drawer = self._drawer
         if isinstance(value, np.ndarray):
+            value = plain_array(value)
             reports = drawer.many(drawer.encode(value), source)
             return drawer.table[reports].reshape(value.shape)
         if isinstance(value, list | tuple):

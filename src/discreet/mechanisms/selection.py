@@ -30,7 +30,7 @@ with probability exp(-k (r/k) g)/(k+1)!, and g grows by 2D (monotone: D). The ex
 meets its bound only in the limit of a large g.
 
 Fractions are put over a common denominator; it depends on the private scores, but the laws depend
-on rate x gap only, so it does not show.
+on rate x gap only, so it does not show; and no table is kept for it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ from discreet.exact import Exact, Interval, exp, positive, probability, whole, w
 from discreet.mechanisms.base import PureMechanism
 from discreet.mechanisms.choosing import (
     Candidates,
-    Gaps,
     Score,
     Scores,
     by_coins,
@@ -126,11 +125,11 @@ class _Selection(PureMechanism):
         """
         read = read_scores(scores)
         supply = system_source() if source is None else source
-        return read.names[self._choose(read.gaps, self.rate / read.grid, supply)]
+        return read.names[self._choose(read, supply)]
 
-    def _choose(self, gaps: Gaps, rate: Fraction, source: Source) -> int:
+    def _choose(self, read: Candidates, source: Source) -> int:
         """The place of the chosen candidate."""
-        return by_noise(gaps, rate, 1, source)[0]
+        return by_noise(read, self.rate, 1, source)[0]
 
     def law(self, value: Scores) -> Outcomes:
         """The exact law of `release(value)`, over the indices or keys.
@@ -242,8 +241,8 @@ class Exponential(_Selection):
     0.6906
     """
 
-    def _choose(self, gaps: Gaps, rate: Fraction, source: Source) -> int:
-        return by_rejection(gaps, rate, source)
+    def _choose(self, read: Candidates, source: Source) -> int:
+        return by_rejection(read, self.rate, source)
 
     def _masses(self, gaps: list[int], rate: Fraction, w: int) -> list[Interval]:
         return softmax_masses(gaps, rate, w)
@@ -284,8 +283,8 @@ class PermuteAndFlip(_Selection):
     0.8033
     """
 
-    def _choose(self, gaps: Gaps, rate: Fraction, source: Source) -> int:
-        return by_coins(gaps, rate, source)
+    def _choose(self, read: Candidates, source: Source) -> int:
+        return by_coins(read, self.rate, source)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -369,7 +368,7 @@ class TopK(_Selection):
         """
         read = self._read_enough(scores)
         supply = system_source() if source is None else source
-        places = by_noise(read.gaps, self.rate / read.grid, self.k, supply)
+        places = by_noise(read, self.rate, self.k, supply)
         return [read.names[place] for place in places]
 
     def law(self, value: Scores) -> Outcomes:

@@ -37,6 +37,7 @@ this sum is private, so it is rounded to hundredths.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -51,7 +52,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputTypeError, ParameterError, StreamEndedError, UnsupportedError
 from discreet.exact import Exact, Interval, exp, probability, whole, written
-from discreet.mechanisms.base import PureMechanism, integer, integer_array
+from discreet.mechanisms.base import PureMechanism, integer, integer_array, plain_array
 from discreet.mechanisms.choosing import times_one_minus
 from discreet.mechanisms.selection import monotone_of
 from discreet.noise.geometric import Geometric
@@ -237,10 +238,11 @@ class Stream:
     """The answers of one sparse vector, one at a time. Made by `AboveThreshold.stream`.
 
     It keeps its noisy threshold to itself, serves one question at a time, and can be neither
-    copied nor stored: a copy would give its answers twice.
+    copied nor stored: a copy would give its answers twice. For the same reason it has ended in a
+    process that was forked from the one that opened it.
     """
 
-    __slots__ = ("__bar", "__left", "__lock", "__sampler", "__source")
+    __slots__ = ("__bar", "__left", "__lock", "__process", "__sampler", "__source")
 
     def __init__(self, bar: int, answers: int, sampler: Sampler, source: Source | None) -> None:
         self.__bar = bar
@@ -248,14 +250,15 @@ class Stream:
         self.__sampler = sampler
         self.__source = source
         self.__lock = Lock()
+        self.__process = os.getpid()
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError("a stream is not copied or stored: a copy could answer twice")
 
     @property
     def left(self) -> int:
-        """How many positive answers can still be given."""
-        return self.__left
+        """How many positive answers can still be given here."""
+        return self.__left if self.__process == os.getpid() else 0
 
     def ask(self, count: int) -> bool:
         """Whether this count is at or above the threshold, up to the noise.
@@ -264,10 +267,11 @@ class Stream:
         """
         value = integer(count)
         with self.__lock:
-            if not self.__left > 0:
+            if not self.left > 0:
                 raise StreamEndedError(
-                    "this stream has given all its positive answers; nothing was released. "
-                    "Open a new stream with a budget of its own, or declare more answers"
+                    "this stream has given all its positive answers, or was opened by another "
+                    "process; nothing was released. Open a new stream with a budget of its own, "
+                    "or declare more answers"
                 )
             source = system_source() if self.__source is None else self.__source
             positive = value + self.__sampler.one(source) >= self.__bar
@@ -280,7 +284,7 @@ class Stream:
             return self.__indices_of_array(counts)
         found: list[int] = []
         for place, count in enumerate(counts):
-            if not self.__left > 0:
+            if not self.left > 0:
                 break
             if self.ask(count):
                 found.append(place)
@@ -309,6 +313,7 @@ class Stream:
 def _read(counts: Counts) -> Counts:
     """Integers in a list or an int64 array; what is refused is refused by its type alone."""
     if isinstance(counts, np.ndarray) and counts.ndim == 1:
+        counts = plain_array(counts)
         return counts.tolist() if counts.dtype == np.uint64 else integer_array(counts)
     if isinstance(counts, list | tuple):
         return [integer(count) for count in counts]

@@ -32,7 +32,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.exact import Interval, exp
-from discreet.noise.law import Law
+from discreet.noise.law import Law, scaled_ends
 from discreet.noise.source import Source
 
 __all__ = ["FixedWords", "FixedWordsLaw"]
@@ -92,7 +92,8 @@ class FixedWords:
         below = place < at - self.lowest
         distance = abs(place - (at - self.lowest)) + (not below)
         sides = _all_sides(self.rate, self.size, scale)
-        side = sides[distance] if sides else _side(self.rate, distance, scale)
+        length = self.size.bit_length()
+        side = sides[distance] if sides else _side(self.rate, distance, length, scale)
         return self.floor_weight * (place + 1) + (side if below else scale - 1 - side)
 
     def law(self, at: int) -> FixedWordsLaw:
@@ -109,26 +110,35 @@ def _all_sides(rate: Fraction, size: int, scale: int) -> tuple[int, ...]:
     """
     if size > _SHORT:
         return ()
-    return tuple(_side(rate, distance, scale) for distance in range(size + 1))
+    length = size.bit_length()
+    return tuple(_side(rate, distance, length, scale) for distance in range(size + 1))
 
 
-def _side(rate: Fraction, distance: int, scale: int) -> int:
-    """floor(scale a^distance/(1 + a)), certified; the real is irrational, so the floor is settled
-    at 96 guard bits but for a chance of 2^-90 over the parameters, when more bits are taken.
+def _side(rate: Fraction, distance: int, length: int, scale: int) -> int:
+    """floor(scale a^distance/(1 + a)), certified, for a distance of at most `length` bits.
+
+    a^distance is the product of the powers a^(2^i) of its bits, with a factor 1 for the others, so
+    that every distance takes the same operations. The real is irrational, so the floor is settled
+    at 96 guard bits but for a chance of about 2^-80 over the parameters, when more bits are taken.
     """
     w = scale.bit_length() + _GUARD
     while True:
-        a = _ratio(rate, w)
-        found = exp(-rate * distance, w) * scale / (1 + a)
-        low = found.lower.numerator // found.lower.denominator
-        if low == found.upper.numerator // found.upper.denominator:
-            return low
+        low = high = one = 1 << w
+        for bit, (power_low, power_high) in enumerate(_powers(rate, length, w)):
+            chosen = distance >> bit & 1
+            low = low * (one, power_low)[chosen] >> w
+            high = -(-(high * (one, power_high)[chosen]) >> w)
+        a_low, a_high = _powers(rate, length, w)[0]
+        floor = scale * low // (one + a_high)
+        if floor == scale * high // (one + a_low):
+            return floor
         w *= 2
 
 
 @lru_cache(maxsize=256)
-def _ratio(rate: Fraction, w: int) -> Interval:
-    return exp(-rate, w)
+def _powers(rate: Fraction, length: int, w: int) -> tuple[tuple[int, int], ...]:
+    """Bounds of exp(-rate 2^i) 2^w for i = 0 .. length - 1."""
+    return tuple(scaled_ends(exp(-rate * (1 << bit), w), w) for bit in range(max(length, 1)))
 
 
 @lru_cache(maxsize=256)

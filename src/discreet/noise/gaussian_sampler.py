@@ -30,7 +30,6 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.errors import RangeError
 from discreet.exact import exp
 from discreet.noise.gaussian import BlockedGaussian, DiscreteGaussian
 from discreet.noise.law import scaled_ends
@@ -133,7 +132,10 @@ class Blocks(Sampler):
 
     def one(self, source: Source) -> int:
         """One draw, of any size."""
-        block = self.top.one(source)
+        return self._within(self.top.one(source), source)
+
+    def _within(self, block: int, source: Source) -> int:
+        """A value of this block: its place is drawn until one is kept."""
         index = block - self.first
         sure = self.sure[index] if 0 <= index < len(self.sure) else 0
         while True:
@@ -142,13 +144,13 @@ class Blocks(Sampler):
                 return self.place(block, away)
 
     def chunk(self, size: int, source: Source) -> Array:
-        """`size` draws, at most CHUNK, as int64; RangeError beyond 64 bits."""
+        """`size` draws, at most CHUNK, as int64, or as Python integers where one needs that."""
         if not size:
             return np.zeros(0, dtype=np.int64)
         block = self.top.chunk(size, source)
         limit = 1 << (62 - self.shift) if self.shift < 62 else 0
         if not (-limit < int(block.min()) and int(block.max()) < limit):
-            raise RangeError("a draw of noise does not fit 64 bits; release Python integers")
+            return np.array([self._within(int(q), source) for q in block.tolist()], dtype=object)
         away = self._uniform(size, source)
         sure = self._sure_of(block)
         u = source.array(size, 16)

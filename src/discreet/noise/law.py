@@ -221,6 +221,8 @@ class Outcomes:
         self, outcomes: Sequence[Hashable], formula: Callable[[int], Sequence[Interval]]
     ) -> None:
         self.outcomes: tuple[Hashable, ...] = tuple(outcomes)
+        if len(set(self.outcomes)) != len(self.outcomes):
+            raise ValueError("the outcomes of a law must differ from each other")
         self._formula = formula
         self._places = {outcome: place for place, outcome in enumerate(self.outcomes)}
         self._known: dict[int, Sequence[Interval]] = {}

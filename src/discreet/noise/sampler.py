@@ -18,7 +18,7 @@ from discreet.noise.geometric import BlockedGeometric, Geometric, TruncatedGeome
 from discreet.noise.source import Source
 from discreet.noise.table import CHUNK, Array, Inversion, inversion
 
-__all__ = ["Sampler", "TableSampler", "one_sided", "two_sided"]
+__all__ = ["HIGHEST", "LOWEST", "Sampler", "TableSampler", "fitting", "one_sided", "two_sided"]
 
 DIGIT = 10
 _BASE = 1 << DIGIT
@@ -34,37 +34,55 @@ class Sampler(ABC):
 
     @abstractmethod
     def chunk(self, size: int, source: Source) -> Array:
-        """`size` draws, at most CHUNK, as any signed integer type; RangeError beyond 64 bits."""
+        """`size` draws, at most CHUNK, as a signed integer type.
+
+        Where a draw does not fit 64 bits, all are given as Python integers in an object array: to
+        refuse or to redraw it would be another law.
+        """
 
     def many(self, size: int, source: Source) -> Array:
         """`size` draws as int64."""
         return self.add(np.zeros(size, dtype=np.int64), source)
 
-    def add(self, values: Array, source: Source) -> Array:
-        """The int64 array `values` plus independent draws, exactly, or RangeError."""
+    def add(self, values: Array, source: Source, *, bounds: tuple[int, int] | None = None) -> Array:
+        """The int64 array `values` plus independent draws, clamped to `bounds` if there are any.
+
+        Exact: RangeError where, and only where, a final value does not fit 64 bits. So whether it
+        raises is a function of the exact noisy values, and tells no more than they do.
+        """
         out = np.empty(values.shape, dtype=np.int64)
         flat, target = values.reshape(-1), out.reshape(-1)
         for start in range(0, flat.size, CHUNK):
             piece = flat[start : start + CHUNK]
             noise = self.chunk(piece.size, source)
-            _add_exactly(piece, noise, target[start : start + CHUNK])
+            _add_exactly(piece, noise, target[start : start + CHUNK], bounds)
         return out
 
 
-def _add_exactly(values: Array, noise: Array, out: Array) -> None:
-    """Out = values + noise; an overflow is refused, never wrapped.
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
-    A sum of two 64-bit integers wrapped if and only if both have the sign that the result has
-    not. Whether this raises is a function of the exact noisy values, so it is post-processing.
-    """
+
+def _add_exactly(
+    values: Array, noise: Array, out: Array, bounds: tuple[int, int] | None = None
+) -> None:
+    """Put values + noise, clamped, into out; in machine integers where no sum can leave them."""
+    low, high = int(values.min()) + int(noise.min()), int(values.max()) + int(noise.max())
+    if low < LOWEST or high > HIGHEST or noise.dtype == object:
+        sums = [x + z for x, z in zip(values.tolist(), noise.tolist(), strict=True)]
+        if bounds is not None:
+            sums = [min(max(x, bounds[0]), bounds[1]) for x in sums]
+        out[:] = fitting(sums)
+        return
     np.add(values, noise, out=out)
-    low, high = int(values.min()), int(values.max())
-    if low + int(noise.min()) < -(1 << 63) or high + int(noise.max()) >= 1 << 63:
-        wide = noise.astype(np.int64)
-        if np.any(((values ^ out) & (wide ^ out)) < 0):
-            raise RangeError(
-                "a noisy value does not fit 64 bits; release a list of Python integers"
-            )
+    if bounds is not None:
+        np.clip(out, max(bounds[0], LOWEST), min(bounds[1], HIGHEST), out=out)
+
+
+def fitting(values: list[int]) -> Array:
+    """Python integers as int64, or RangeError."""
+    if values and not LOWEST <= min(values) <= max(values) <= HIGHEST:
+        raise RangeError("a noisy value does not fit 64 bits; release a list of Python integers")
+    return np.array(values, dtype=np.int64)
 
 
 class TableSampler(Sampler):
@@ -92,7 +110,11 @@ class _Digits(Sampler):
         self.shift = DIGIT * len(digits)
 
     def one(self, source: Source) -> int:
-        top, low = self.top.one(source), 0
+        return self._below(self.top.one(source), source)
+
+    def _below(self, top: int, source: Source) -> int:
+        """The value with this top part: the lower digits are drawn."""
+        low = 0
         for digit in reversed(self.digits):
             low = (low << DIGIT) | digit.one(source)
         if top < 0 and self.signed:
@@ -100,25 +122,18 @@ class _Digits(Sampler):
         return (top << self.shift) + low
 
     def chunk(self, size: int, source: Source) -> Array:
-        if self.shift > 45:  # the top part reaches 14 bits in its table
-            return np.array([_fitting(self.one(source)) for _ in range(size)], dtype=np.int64)
-        top = self.top.chunk(size, source).astype(np.int64)
+        top = self.top.chunk(size, source)
+        limit = 1 << max(62 - self.shift, 0)
+        if size and not -limit < int(top.min()) <= int(top.max()) < limit:
+            return np.array([self._below(int(q), source) for q in top.tolist()], dtype=object)
+        top = top.astype(np.int64)
         low = np.zeros(size, dtype=np.int64)
         for digit in reversed(self.digits):
             low <<= DIGIT
             low |= digit.chunk(size, source)
         if self.signed:  # count away from zero: below zero, low becomes 2^shift - 1 - low
             low ^= (top >> 63) & ((1 << self.shift) - 1)
-        limit = 1 << (62 - self.shift)
-        if top.size and not -limit < int(top.min()) <= int(top.max()) < limit:
-            raise RangeError("a draw of noise does not fit 64 bits; release Python integers")
         return (top << self.shift) + low
-
-
-def _fitting(value: int) -> int:
-    if not -(1 << 63) <= value < 1 << 63:
-        raise RangeError("a draw of noise does not fit 64 bits; release Python integers")
-    return value
 
 
 def _digits(rate: Fraction) -> tuple[int, list[Inversion]]:

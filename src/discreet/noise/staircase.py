@@ -19,7 +19,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.errors import RangeError
 from discreet.exact import Interval
 from discreet.noise.geometric import power, powers
 from discreet.noise.law import Law, scaled_ends
@@ -202,28 +201,31 @@ class _StaircaseSampler(Sampler):
                 return -magnitude if negative else magnitude
 
     def chunk(self, size: int, source: Source) -> Array:
-        out = self._attempt(size, source)
-        while len(again := np.flatnonzero(out == _MINUS_ZERO)):
-            out[again] = self._attempt(len(again), source)
+        out, rejected = self._attempt(size, source)
+        again = np.flatnonzero(rejected)
+        while len(again):
+            redrawn, rejected = self._attempt(len(again), source)
+            out = out.astype(object) if redrawn.dtype == object else out
+            out[again] = redrawn
+            again = again[rejected]
         return out
 
-    def _attempt(self, size: int, source: Source) -> Array:
+    def _attempt(self, size: int, source: Source) -> tuple[Array, Array]:
+        """Values, and which of them are minus zero."""
         outer = np.zeros(size, dtype=np.int64)
         if self.parts is not None:
             outer |= self.parts.chunk(size, source)
         sizes = np.where(outer, self.width - self.inner, self.inner)
         place = below_each(sizes, source) + outer * self.inner
-        block = self.blocks.chunk(size, source).astype(np.int64)
-        if size and (int(block.max()) + 1) * self.width >= 1 << 62:
-            raise RangeError("a draw of noise does not fit 64 bits; release Python integers")
+        block = self.blocks.chunk(size, source)
+        fits = not size or (int(block.max()) + 1) * self.width < 1 << 62
+        block = block.astype(np.int64 if fits else object)
         magnitude = block * self.width + place
         negative = source.array(size, 16) & np.uint16(1) == 1
         signed = np.where(negative, -magnitude, magnitude)
-        signed[negative & (magnitude == 0)] = _MINUS_ZERO
-        return signed
+        return signed, negative & (magnitude == 0)
 
 
-_MINUS_ZERO = -(1 << 63)
 _LONGEST_TABLE = 1 << 14
 
 

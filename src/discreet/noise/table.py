@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import RangeError
 from discreet.noise.law import Law, smallest
 from discreet.noise.source import Source
 
@@ -71,7 +70,9 @@ class Inversion:
         return answer if answer is not None else self._decide(u, source)
 
     def chunk(self, size: int, source: Source) -> Array:
-        """`size` draws (at most CHUNK) as an array of the smallest fitting signed type."""
+        """`size` draws (at most CHUNK) as an array of the smallest fitting signed type, or of
+        Python integers where one does not fit 64 bits.
+        """
         cells = source.array(size, 16)
         out: Array = np.empty(size, dtype=self.answers.dtype)
         self.answers.take(cells, out=out, mode="clip")
@@ -103,10 +104,10 @@ class Inversion:
         for place in np.flatnonzero(self._sorted.take(counted, mode="clip") == u).tolist():
             value = self.resolve(int(u[place]), source)
             if not -(1 << 62) < value < 1 << 62:
-                raise RangeError("a draw of noise does not fit 64 bits; release Python integers")
-            decided[place] = value
-            if not -(1 << 14) < value < 1 << 14:
+                out, decided = out.astype(object), decided.astype(object)
+            elif not -(1 << 14) < value < 1 << 14 and out.dtype != object:
                 out = out.astype(np.int64)
+            decided[place] = value
         out[pending] = decided
         return out
 
