@@ -76,7 +76,14 @@ def test_clamp_and_remap_is_never_worse(n, epsilon, clamped, conditioned, read):
 @pytest.mark.statistical
 def test_releases_have_the_stated_law():
     """False alarm below 1e-9."""
-    mechanism = dp.RejectionGeometric(epsilon="0.1", bounds=(0, 30))
+    for flat in (
+        dp.RejectionGeometric(epsilon="0.1", bounds=(0, 9)),
+        dp.RejectionGeometric(epsilon=1, bounds=(0, 2)),
+    ):
+        assert flat._is_flat
+        assert goodness(flat.release(np.full(20_000, 2)), flat.law(2), bins=6) > 1e-10
+    mechanism = dp.RejectionGeometric(epsilon="0.5", bounds=(0, 30))
+    assert not mechanism._is_flat
     assert goodness(mechanism.release(np.full(200_000, 20)), mechanism.law(20), bins=25) > 1e-10
     assert (
         goodness([mechanism.release(20) for _ in range(4000)], mechanism.law(20), bins=12) > 1e-10

@@ -120,7 +120,7 @@ def _float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _edges(bins: int | Sequence[float], span: tuple[Exact, Exact] | None) -> NDArray[np.float64]:
@@ -132,9 +132,12 @@ def _edges(bins: int | Sequence[float], span: tuple[Exact, Exact] | None) -> NDA
         low, high = (float(rational(end, name="range")) for end in span)
         if not low < high:
             raise ParameterError("range", span, "must have its low end below its high end")
+        problem = f"is too wide or too narrow for {number} bins"
+        if not math.isfinite(high - low):
+            raise ParameterError("range", span, problem)
         edges = np.linspace(low, high, number + 1)
-        if not np.isfinite(high - low) or not np.all(np.diff(edges) > 0):
-            raise ParameterError("range", span, f"is too wide or too narrow for {number} bins")
+        if not np.all(np.diff(edges) > 0):
+            raise ParameterError("range", span, problem)
         return edges
     edges = np.asarray(bins, dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not np.all(np.isfinite(edges)):

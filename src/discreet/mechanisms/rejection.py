@@ -33,7 +33,7 @@ from discreet.mechanisms.base import AdditiveMechanism, IntegerArray, PureMechan
 from discreet.mechanisms.geometric import Bounds, bounds_of
 from discreet.noise.clamped import ConditionedGeometric
 from discreet.noise.geometric import TwoSidedGeometric
-from discreet.noise.sampler import HIGHEST, LOWEST, Sampler, fitting, two_sided
+from discreet.noise.sampler import HIGHEST, LOWEST, Sampler, fitting, one_sided, two_sided
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
 
@@ -111,17 +111,32 @@ class RejectionGeometric(PureMechanism, AdditiveMechanism):
     def _sampler(self) -> Sampler:
         return two_sided(self.rate)
 
+    @property
+    def _is_flat(self) -> bool:
+        """Whether the range is short against the noise, which then hardly ever falls into it."""
+        return self.rate * (self.bounds[1] - self.bounds[0]) <= 4
+
     def _one(self, value: int, source: Source) -> int:
+        """Noise until it fits; or, where that takes long, a uniform place kept with chance a^d.
+
+        Both have the conditioned law. P(G >= d) = a^d for a one-sided geometric G, and every round
+        succeeds with a probability above 1/5.
+        """
         low, high = self.bounds
         inside = min(max(value, low), high)
         while True:
-            noisy = inside + self._sampler.one(source)
-            if low <= noisy <= high:
-                return noisy
+            if self._is_flat:
+                place = low + source.below(high - low + 1)
+                if one_sided(self.rate).one(source) >= abs(place - inside):
+                    return place
+            else:
+                noisy = inside + self._sampler.one(source)
+                if low <= noisy <= high:
+                    return noisy
 
     def _many(self, values: IntegerArray, source: Source) -> IntegerArray:
         low, high = self.bounds
-        if not LOWEST < low < high < HIGHEST:
+        if self._is_flat or not LOWEST < low < high < HIGHEST:
             flat = [self._one(value, source) for value in values.reshape(-1).tolist()]
             return fitting(flat).reshape(values.shape)
         inside, wider = np.clip(values, low, high).reshape(-1), (low - 1, high + 1)
