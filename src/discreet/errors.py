@@ -36,7 +36,7 @@ class ParameterError(DiscreetError, ValueError):
 
     Attributes:
         name: the parameter, as the caller writes it.
-        value: what was given (parameters are public).
+        value: what was given (parameters are public); None where nothing was.
     """
 
     def __init__(self, name: str, value: object, problem: str) -> None:
@@ -45,7 +45,8 @@ class ParameterError(DiscreetError, ValueError):
         shown = repr(value)
         if len(shown) > 60:
             shown = shown[:57] + "..."
-        super().__init__(f"{name} {problem}, got {shown}; nothing was released")
+        got = "" if value is None else f", got {shown}"
+        super().__init__(f"{name} {problem}{got}; nothing was released")
 
 
 class InputTypeError(DiscreetError, TypeError):

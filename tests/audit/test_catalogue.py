@@ -27,6 +27,7 @@ def test_every_promise_is_proven(mechanism):
     assert not verdict.refuted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", samplers(), ids=lambda case: case.name)
 def test_every_sampler_has_its_law(case):
     rows = [row for row in run_audit(only=case.name) if row.name == case.name]

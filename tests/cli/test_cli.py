@@ -29,7 +29,14 @@ def test_audit_prints_a_table_and_proves():
     found = runner.invoke(app, ["audit", "--only", "Staircase"])
     assert found.exit_code == 0, found.output
     assert "proven and tight" in found.output
-    assert "3 of 3 proven" in found.output
+    assert "3 of 3 proven or in agreement" in found.output
+
+
+def test_audit_in_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    found = runner.invoke(app, ["audit", "--only", "Staircase"])
+    assert "Staircase(epsilon=2, sensitivity=5, inner=2)" in found.output
+    assert "epsilon 2: worst 2 over 10 pairs, proven and tight" in found.output
 
 
 def test_audit_as_json():
@@ -37,6 +44,8 @@ def test_audit_as_json():
     rows = json.loads(found.stdout)
     assert rows
     assert all(row["proven"] for row in rows)
+    assert rows[0]["promise"] == {"epsilon": 1.0}
+    assert isinstance(rows[0]["worst"], float)
 
 
 def test_audit_fails_with_exit_code_one_where_a_promise_is_broken(monkeypatch):
@@ -59,6 +68,14 @@ def test_nothing_of_that_name():
     found = runner.invoke(app, ["audit", "--only", "Nonsense"])
     assert found.exit_code == 2
     assert runner.invoke(app, ["nonsense"]).exit_code == 2
+
+
+def test_demo_where_nothing_can_be_written(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("in the way")
+    found = runner.invoke(app, ["demo", "--out", str(file)])
+    assert found.exit_code == 2
+    assert "cannot write to" in found.output
 
 
 def test_demo(tmp_path):

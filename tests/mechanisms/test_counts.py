@@ -94,6 +94,30 @@ def test_bad_histograms(options, words):
         dp.histogram([1, 2], epsilon=1, **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"bins": "auto"}, "bins must be a number or at least two finite edges, got 'auto'"),
+        ({"bins": ["a", "b"]}, "bins must be a number or at least two finite edges"),
+        ({"bins": 2, "range": 100}, r"range must be a pair \(low, high\), got 100"),
+        ({"bins": 2, "range": (0, 1, 2)}, "range must be a pair"),
+    ],
+)
+def test_other_bad_edges(options, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        dp.histogram([1, 2], epsilon=1, **options)
+
+
+def test_a_table_is_no_list_of_people():
+    """One row of a table is one person, who would move the count by a whole row."""
+    for flags in (np.ones((5, 1000), dtype=bool), [[True, False], [True, True]], True):
+        with pytest.raises(dp.InputTypeError, match="one element for each person"):
+            dp.count(flags, epsilon=1)
+    for values in (np.ones((5, 2)), [[1, 2], [3, 4]], 5, [[1], [2, 3]]):
+        with pytest.raises(dp.InputTypeError, match="one element for each person"):
+            dp.histogram(values, bins=2, range=(0, 1), epsilon=1)
+
+
 def test_bad_values():
     with pytest.raises(dp.InputTypeError, match="values must be numbers"):
         dp.histogram(["a"], bins=2, range=(0, 1), epsilon=1)

@@ -218,6 +218,25 @@ def test_error_is_the_smallest_half_width_that_covers(epsilon, confidence):
         assert 1 - 2 * law.tail_bounds(h - 1).lower < confidence
 
 
+@pytest.mark.parametrize("value", [0, 7, 20, 30])
+@pytest.mark.parametrize("level", ["1/2", "0.8", "0.99"])
+def test_error_at_a_value_is_the_smallest_half_width_there(value, level):
+    mechanism = dp.Geometric(epsilon="0.1", bounds=(0, 30))
+    h = mechanism.error(level, value=value)
+    assert h <= mechanism.error(level)
+
+    def inside(h):
+        return sum(mechanism.law(value).mass(k) for k in range(value - h, value + h + 1))
+
+    assert inside(h) >= Fraction(level) > inside(h - 1)
+
+
+def test_the_error_of_a_clamped_count_needs_its_value():
+    with pytest.raises(dp.ParameterError, match="value must be said"):
+        dp.Geometric(epsilon=1, bounds=(0, 9)).expected_absolute_error()
+    assert dp.Geometric(epsilon=1).expected_absolute_error() > 0
+
+
 def test_changes_divide_epsilon_over_a_vector():
     """Two numbers moved by 1 each cost what one number moved by 2 does."""
     assert (

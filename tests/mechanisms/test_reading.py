@@ -105,11 +105,11 @@ def test_readings_read_every_shape():
 
 @pytest.mark.statistical
 def test_a_random_reading_follows_its_table():
-    """20,000 readings of each output; a cell is 6 standard deviations off below 1e-8 together."""
+    """4,000 readings of each output; a cell is 6 standard deviations off below 1e-8 together."""
     reading = dp.Geometric(epsilon="0.1", bounds=(0, 5)).minimax()
     for output in range(6):
-        found = np.bincount(reading(np.full(20_000, output)), minlength=6) / 20_000
-        error = np.sqrt(reading.table[output] * (1 - reading.table[output]) / 20_000)
+        found = np.bincount(reading(np.full(4_000, output)), minlength=6) / 4_000
+        error = np.sqrt(reading.table[output] * (1 - reading.table[output]) / 4_000)
         assert np.all(np.abs(found - reading.table[output]) <= 7 * error + 1e-9)
 
 

@@ -40,6 +40,7 @@ def laws(rate):
     ]
 
 
+@pytest.mark.slow
 @given(rates)
 def test_masses_cumulatives_and_tails_agree(rate):
     for law in laws(rate):
@@ -49,6 +50,7 @@ def test_masses_cumulatives_and_tails_agree(rate):
             assert overlap(below + law.tail_bounds(k), Interval.of(1)), (law, k)
 
 
+@pytest.mark.slow
 @given(rates)
 def test_mean_and_variance_are_those_of_the_masses(rate):
     """Sums over a window that leaves out less than e^-100 of the mass."""

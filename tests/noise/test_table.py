@@ -41,6 +41,7 @@ class OtherTies(Inversion):
         return self.first + int(np.searchsorted(self._sorted, np.uint64(u), side="left")) + shift
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", SMALL, ids=repr)
 @pytest.mark.parametrize(("word", "guide"), [(6, 3), (5, 5)])
 def test_the_law_of_small_tables_by_walking_every_word(law, word, guide):

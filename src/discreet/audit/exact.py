@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
 
-from discreet.errors import UnsupportedError
+from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Interval, exp, log
 from discreet.noise.clamped import Shifted
 from discreet.noise.law import Law, Outcomes
@@ -76,6 +76,8 @@ class Verdict:
         tight: the promise is met to one part in a million, so nothing smaller could be promised.
         witness: the output and the pair that attain `worst`.
         pairs: how many ordered pairs of inputs were compared.
+        numbers: how many numbers one person moves. The law of one of them was compared; that
+            all of them together keep the promise is the theorem's part.
     """
 
     mechanism: str
@@ -86,6 +88,7 @@ class Verdict:
     tight: bool
     witness: Witness
     pairs: int
+    numbers: int = 1
 
     @property
     def promised(self) -> Fraction:
@@ -98,6 +101,8 @@ class Verdict:
         scope = f"{self.pairs} ordered pairs"
         if isinstance(self.guarantee, ZCDP):
             scope += f", orders {', '.join(map(str, ORDERS))}"
+        if self.numbers > 1:
+            scope += f"; one of {self.numbers:,} numbers, the rest is the theorem's part"
         return f"{word}: {self.mechanism}: {found} at {self.witness} ({scope})"
 
 
@@ -122,7 +127,11 @@ def verify(
     >>> verdict.proven, verdict.tight
     (True, True)
     """
+    if isinstance(mechanism, type) or not hasattr(mechanism, "small_neighbours"):
+        raise UnsupportedError("verify needs a mechanism, such as dp.Geometric(epsilon=1)")
     promise = guarantee if guarantee is not None else mechanism.guarantee
+    if not isinstance(promise, PureDP | ApproxDP | ZCDP):
+        raise ParameterError("guarantee", guarantee, "must be a dp.PureDP, dp.ApproxDP or dp.ZCDP")
     found: list[tuple[Interval, Witness]] = []
     known: dict[Any, Law | Outcomes] = {}
     for x, y in mechanism.small_neighbours() if pairs is None else pairs:
@@ -138,7 +147,8 @@ def verify(
         found, key=lambda one: (one[0].lower > promised, one[0].upper, one[0].lower)
     )
     compared = len(found)
-    return _verdict(repr(mechanism), promise, worst, witness, compared)
+    verdict = _verdict(repr(mechanism), promise, worst, witness, compared)
+    return replace(verdict, numbers=getattr(mechanism, "changes", 1))
 
 
 def _law(mechanism: Auditable, value: Any, known: dict[Any, Law | Outcomes]) -> Law | Outcomes:

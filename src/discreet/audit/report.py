@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from discreet.audit.catalogue import SamplerCase, mechanisms, samplers
 from discreet.audit.exact import Auditable, verify
@@ -17,12 +17,25 @@ __all__ = ["AuditRow", "run_audit"]
 
 @dataclass(frozen=True)
 class AuditRow:
-    """One line of the audit, as text for people and machines."""
+    """One line of the audit.
+
+    Attributes:
+        name: the mechanism or the sampler.
+        kind: "mechanism" (a promise, compared over all pairs) or "sampler" (a law, walked).
+        promise: the parameters of the guarantee; empty for a sampler.
+        worst: the worst loss, delta or rho found; for a sampler the probability that was left
+            open, within which everything agrees with the law.
+        compared: how many ordered pairs, or how many runs of the sampler.
+        proven: the promise holds, or the law does.
+        tight: no smaller promise could be made.
+        witness: where the worst was found, or which outcomes disagree.
+    """
 
     name: str
-    promise: str
-    worst: str
-    compared: str
+    kind: Literal["mechanism", "sampler"]
+    promise: dict[str, float]
+    worst: float
+    compared: int
     proven: bool
     tight: bool
     witness: str
@@ -57,26 +70,26 @@ def _short(mechanism: Auditable) -> str:
 
 def _mechanism_row(mechanism: Auditable) -> AuditRow:
     verdict = verify(mechanism)
-    symbol = _symbol(verdict.guarantee)
     return AuditRow(
         name=_short(mechanism),
-        promise=f"{symbol} {float(verdict.promised):.4g}",
-        worst=f"{float(verdict.worst):.6g}",
-        compared=f"{verdict.pairs} pairs",
+        kind="mechanism",
+        promise=_parameters(verdict.guarantee),
+        worst=float(verdict.worst),
+        compared=verdict.pairs,
         proven=verdict.proven,
         tight=verdict.tight,
         witness=str(verdict.witness),
     )
 
 
-def _symbol(guarantee: Guarantee) -> str:
+def _parameters(guarantee: Guarantee) -> dict[str, float]:
     match guarantee:
         case PureDP():
-            return "ε"
+            return {"epsilon": float(guarantee.epsilon)}
         case ApproxDP():
-            return f"ε {float(guarantee.epsilon):.3g}, δ"
+            return {"epsilon": float(guarantee.epsilon), "delta": float(guarantee.delta)}
         case ZCDP():
-            return "ρ"
+            return {"rho": float(guarantee.rho)}
 
 
 def _sampler_row(case: SamplerCase) -> AuditRow:
@@ -86,9 +99,10 @@ def _sampler_row(case: SamplerCase) -> AuditRow:
     ]
     return AuditRow(
         name=case.name,
-        promise="its law",
-        worst=f"open {float(found.unresolved):.1e}",
-        compared=f"{found.runs} runs",
+        kind="sampler",
+        promise={},
+        worst=float(found.unresolved),
+        compared=found.runs,
         proven=not wrong and found.unresolved <= case.unresolved,
         tight=False,
         witness=f"outcomes {wrong[:5]}" if wrong else "",

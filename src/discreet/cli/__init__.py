@@ -47,7 +47,8 @@ def main(
 def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,  # noqa: FBT002
     only: Annotated[
-        str | None, typer.Option(help="Audit only mechanisms whose name contains this.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Audit only what has this in its name, in any case."),
     ] = None,
 ) -> None:
     """Prove every mechanism's guarantee by enumeration, and walk through the samplers' choices.
@@ -81,4 +82,9 @@ def demo(
     from discreet.cli.show import show_demo  # noqa: PLC0415
     from discreet.gallery.demo import run_demo  # noqa: PLC0415
 
-    show_demo(run_demo(out))
+    try:
+        found = run_demo(out)
+    except OSError as error:
+        typer.echo(f"cannot write to {out}: {error.strerror or error}", err=True)
+        raise typer.Exit(2) from None
+    show_demo(found)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
@@ -23,8 +25,8 @@ Step = Callable[[str, int, int], None]
 
 
 def console() -> Console:
-    """The terminal; a hundred columns where the output is no terminal and nobody says how many."""
-    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
+    """The terminal; 120 columns where the output is no terminal and nobody says how many."""
+    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
     return Console(width=wide, highlight=False)
 
 
@@ -49,24 +51,49 @@ def progress(*, enabled: bool) -> Iterator[Step]:
 
 
 def audit_table(rows: Sequence[AuditRow]) -> None:
-    """The verdicts, one line each."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("mechanism or sampler", overflow="fold", ratio=3)
-    for name in ("promise", "worst found"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("compared", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for row in rows:
-        word = "[green]proven[/green]" if row.proven else "[red bold]NOT PROVEN[/red bold]"
-        tight = " and tight" if row.proven and row.tight else ""
-        table.add_row(row.name, row.promise, row.worst, row.compared, f"{word}{tight}")
+    """The verdicts: what each mechanism promises, and how far each sampler was walked."""
     screen = console()
-    screen.print(table)
+    for kind, head in (
+        ("mechanism", ("mechanism", "promise", "worst found", "pairs", "verdict")),
+        ("sampler", ("sampler", "", "open", "runs", "verdict")),
+    ):
+        chosen = [row for row in rows if row.kind == kind]
+        if chosen and screen.width >= _WIDE:
+            _wide_table(screen, chosen, head)
+        for row in chosen if screen.width < _WIDE else ():
+            name, promise, worst, compared, word = _cells(row)
+            found = f"worst {worst} over {compared} pairs" if promise else f"open {worst}"
+            screen.print(f"{name}\n   {promise}{': ' if promise else ''}{found}, {word}")
     proven = sum(row.proven for row in rows)
-    screen.print(f"{proven} of {len(rows)} proven by exact enumeration; nothing was sampled.")
+    screen.print(f"{proven} of {len(rows)} proven or in agreement; nothing was sampled.")
+    screen.print(
+        "open: the probability that was not walked through; every outcome agrees with the stated "
+        "law within it."
+    )
     for row in rows:
         if not row.proven:
             screen.print(f"[red]{row.name}[/red]: {row.witness}")
+
+
+_WIDE = 116  # below this many columns names would be broken; then two lines are printed each
+
+
+def _wide_table(screen: Console, rows: Sequence[AuditRow], head: Sequence[str]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, name in enumerate(head):
+        right = 0 < place < len(head) - 1
+        table.add_column(name, justify="right" if right else "left", no_wrap=place > 0)
+    for row in rows:
+        table.add_row(*_cells(row))
+    screen.print(table)
+
+
+def _cells(row: AuditRow) -> tuple[str, str, str, str, str]:
+    promise = ", ".join(f"{name} {value:.4g}" for name, value in row.promise.items())
+    good = "agrees" if row.kind == "sampler" else "proven and tight" if row.tight else "proven"
+    word = f"[green]{good}[/green]" if row.proven else "[red bold]NOT PROVEN[/red bold]"
+    worst = f"{row.worst:.6g}" if row.kind == "mechanism" else f"{row.worst:.1e}"
+    return escape(row.name), promise, worst, f"{row.compared:,}", word
 
 
 def show_demo(found: Demo) -> None:
@@ -80,8 +107,8 @@ def show_demo(found: Demo) -> None:
         table.add_row(line.name, str(line.answer), f"{line.error:.4f}", f"{line.average:.4f}")
     screen.print(table)
     screen.print(
-        "The last line is the optimum over [italic]all[/italic] 0.1-private mechanisms "
-        "(uniform prior): the\nclamped geometric answer, read by the best table. Reading is free."
+        "The last line is the optimum over [italic]all[/italic] 0.1-private mechanisms (uniform "
+        "prior): the clamped geometric answer, read by the best table. Reading is free."
     )
     people = f"{found.people:,} synthetic salaries, one private question each."
     screen.print(f"\n[bold]2. The payroll[/bold]: {people}")
@@ -91,9 +118,12 @@ def show_demo(found: Demo) -> None:
     for ask in found.payroll:
         table.add_row(ask.question, ask.epsilon, ask.answer, ask.truth, ask.within)
     screen.print(table)
-    screen.print("(The truth is shown because these people are made up. A curator never shows it.)")
+    screen.print(
+        f"All of it together cost each person epsilon {found.spent}. (The truth is shown because "
+        "these people are made up. A curator never shows it.)"
+    )
     screen.print("\n[bold]3. Believe it[/bold]: the guarantee, proved by enumeration just now")
     for verdict in found.verdicts:
-        screen.print(f"   {verdict}", soft_wrap=True)
+        screen.print(Padding(escape(verdict), (0, 0, 0, 3)))
     screen.print("\nFigure: " + ", ".join(str(path) for path in found.figures))
-    screen.print("Next: [bold]discreet audit[/bold] proves every mechanism this way.\n")
+    screen.print("Next: [bold]make audit[/bold] proves every mechanism this way.\n")

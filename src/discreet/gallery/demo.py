@@ -49,6 +49,7 @@ class Demo:
     classroom: list[ClassroomLine]
     people: int
     payroll: list[PayrollLine]
+    spent: str
     verdicts: list[str]
     figures: list[Path]
 
@@ -65,6 +66,7 @@ def run_demo(folder: Path) -> Demo:
         classroom=classroom_lines(),
         people=len(amounts),
         payroll=payroll_lines(amounts, noisy["1"]),
+        spent="2.12",  # 1 and 0.01 for the counts, 1 and 0.01 for the histograms, 0.1
         verdicts=[
             str(verify(Geometric(epsilon="0.1", bounds=(0, 30)))),
             str(verify(RejectionGeometric(epsilon="0.1", bounds=(0, 30)))),
@@ -132,7 +134,7 @@ def payroll_lines(amounts: NDArray[np.int64], private: NDArray[np.int64]) -> lis
             "0.1",
             str(selection.release(scores)),
             max(scores, key=scores.__getitem__),
-            "",
+            f"{selection.error(0.95, len(scores))} of the top",
         )
     )
     return lines
@@ -185,7 +187,7 @@ def _laws(alt: Any) -> Any:
                 "Whether you failed or not hardly moves the answer",
                 subtitle=[
                     "Exact laws of the released count for 19, 20 and 21 of 30 pupils: clamped",
-                    "geometric, epsilon 0.1. Side by side, no bar is over 10.5 % above the next.",
+                    "geometric, epsilon 0.1. At every answer, colours differ by at most e^0.1.",
                 ],
             ),
         )

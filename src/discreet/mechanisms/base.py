@@ -18,7 +18,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputTypeError
+from discreet.errors import InputTypeError, ParameterError
 from discreet.exact import Exact, probability
 from discreet.noise.clamped import Shifted
 from discreet.noise.law import Law, Outcomes, smallest
@@ -136,9 +136,22 @@ class AdditiveMechanism(Mechanism):
         """The exact law of one released number whose true value is `value`."""
         return Shifted(self.noise_law, integer(value))
 
-    def expected_absolute_error(self, value: int = 0) -> float:
-        """E |released - value| for one number, from the exact law."""
-        return self.law(value).absolute_error(integer(value))
+    def expected_absolute_error(self, value: int | None = None) -> float:
+        """E |released - value| for one number, from the exact law.
+
+        The value may be left out where it makes no difference, that is, without a range.
+        """
+        if value is None and self._bounds is not None:
+            raise ParameterError(
+                "value", None, "must be said: with a range the error depends on it"
+            )
+        at = 0 if value is None else integer(value)
+        return self.law(at).absolute_error(at)
+
+    @property
+    def _bounds(self) -> tuple[int, int] | None:
+        bounds: tuple[int, int] | None = getattr(self, "bounds", None)
+        return bounds
 
     @property
     def variance(self) -> float:
@@ -149,19 +162,22 @@ class AdditiveMechanism(Mechanism):
         """
         return self.noise_law.variance
 
-    def error(self, confidence: Exact = 0.95) -> int:
+    def error(self, confidence: Exact = 0.95, *, value: int | None = None) -> int:
         """The smallest h so that one released number is within h of its true value with at least
         this probability, by certified bounds.
 
-        With a range it is an upper bound for every true value in it: clamping only brings the
-        result nearer, and so does conditioning. (Let t <= 1/2 be the noise's tail beyond h, u and
-        v its tails beyond the two ends. If both ends are further than h, missing by more than h
-        has the chance (2t - u - v)/(1 - u - v) <= 2t; if one is nearer, so that u > t, it has
-        (t - v)/(1 - u - v) <= 2t because u <= 1/2; if both are, none.)
+        With a range, say at which true `value`; without one the answer holds for all of them, as
+        an upper bound: clamping only brings the result nearer, and so does conditioning. (Let
+        t <= 1/2 be the noise's tail beyond h, u and v its tails beyond the two ends. If both ends
+        are further than h, missing by more than h has the chance (2t - u - v)/(1 - u - v) <= 2t;
+        if one is nearer, so that u > t, it has (t - v)/(1 - u - v) <= 2t because u <= 1/2; if both
+        are, none.)
         """
-        width = half_width(self.noise_law, probability(confidence, name="confidence"))
-        bounds: tuple[int, int] | None = getattr(self, "bounds", None)
-        return width if bounds is None else min(width, bounds[1] - bounds[0])
+        level = probability(confidence, name="confidence")
+        if value is not None and self._bounds is not None:
+            return half_width_at(self.law(value), integer(value), level)
+        width = half_width(self.noise_law, level)
+        return width if self._bounds is None else min(width, self._bounds[1] - self._bounds[0])
 
 
 def half_width(law: Law, confidence: Fraction) -> int:
@@ -184,6 +200,20 @@ def half_width(law: Law, confidence: Fraction) -> int:
     return smallest(covers, start=0)
 
 
+def half_width_at(law: Law, at: int, confidence: Fraction) -> int:
+    """The smallest h with P(|X - at| <= h) >= confidence; one more where 128 bits cannot tell."""
+
+    def covers(h: int) -> bool:
+        if h < 0:
+            return False
+        inside = law.cumulative_bounds(at + h, bits=128) - law.cumulative_bounds(
+            at - h - 1, bits=128
+        )
+        return inside.lower >= confidence
+
+    return smallest(covers, start=0)
+
+
 def released(
     value: Any,
     source: Source,
@@ -202,9 +232,10 @@ def integer(value: object) -> int:
     """A Python or numpy integer as a Python integer; anything else is refused by its type."""
     no_number = isinstance(value, bool | np.bool_ | np.timedelta64)
     if no_number or not isinstance(value, int | np.integer):
+        hint = "; dp.count counts flags" if isinstance(value, bool | np.bool_) else ""
+        hint = "; dp.Laplace releases real numbers" if isinstance(value, float) else hint
         raise InputTypeError(
-            f"an integer is needed here, not {_type_name(value)}; count or sum first, or use "
-            "dp.Laplace for real numbers. Nothing was released"
+            f"an integer is needed here, not {_type_name(value)}{hint}. Nothing was released"
         )
     return int(value)
 

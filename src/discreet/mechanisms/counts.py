@@ -40,6 +40,7 @@ def count(
     True
     """
     array = _array(flags, if_empty=np.bool_)
+    _check_flat(array, "flags")
     if array.dtype != np.bool_:
         raise InputTypeError(
             f"flags must be true or false, not {kind_of(array)}; compare first, as in "
@@ -91,23 +92,34 @@ def histogram(
         raise ParameterError("outside", outside, "must be 'drop' or 'clamp'")
     edges = _edges(bins, range)
     numbers = _array(values, if_empty=np.float64)
+    _check_flat(numbers, "values")
     if numbers.dtype.kind not in "iuf":
         raise InputTypeError(
             f"values must be numbers, not {kind_of(numbers)}; nothing was released"
         )
-    exact = _count_in_bins(
-        numbers.reshape(-1), edges, equal=isinstance(bins, int), clamp=outside == "clamp"
-    )
+    exact = _count_in_bins(numbers, edges, equal=isinstance(bins, int), clamp=outside == "clamp")
     changes = 2 if neighbours_of(neighbours) == "replace" else 1
     mechanism = Geometric(epsilon=epsilon, changes=changes, neighbours=neighbours)
     return mechanism.release(exact, source=source), edges
+
+
+def _check_flat(array: NDArray[Any], name: str) -> None:
+    """One element is one person, so that a table, where a row is one, is no input."""
+    if array.ndim != 1:
+        raise InputTypeError(
+            f"{name} must be a flat list or array, one element for each person, not of "
+            f"{array.ndim} dimensions; choose one column. Nothing was released"
+        )
 
 
 def _array(values: ArrayLike, *, if_empty: type[np.generic]) -> NDArray[Any]:
     """The values as a plain array, by their types alone: integers of any size become floats."""
     if isinstance(values, np.ndarray):
         return plain_array(values)
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        raise InputTypeError("a flat list is needed here, one element for each person") from None
     if array.size == 0:
         return array.astype(if_empty)
     if array.dtype == object and all(type(item) in (int, float) for item in array.flat):
@@ -127,9 +139,12 @@ def _edges(bins: int | Sequence[float], span: tuple[Exact, Exact] | None) -> NDA
     if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
         number = whole(int(bins), name="bins", at_least=1, at_most=LARGEST_BINS)
         if span is None:
-            problem = "must be given with a number of bins: edges are public, never from the data"
+            problem = (
+                "must be given with a number of bins, as in range=(0, 100_000): edges are public, "
+                "never taken from the data"
+            )
             raise ParameterError("range", None, problem)
-        low, high = (float(rational(end, name="range")) for end in span)
+        low, high = _pair(span)
         if not low < high:
             raise ParameterError("range", span, "must have its low end below its high end")
         problem = f"is too wide or too narrow for {number} bins"
@@ -139,12 +154,22 @@ def _edges(bins: int | Sequence[float], span: tuple[Exact, Exact] | None) -> NDA
         if not np.all(np.diff(edges) > 0):
             raise ParameterError("range", span, problem)
         return edges
+    items: Any = bins
+    listed = isinstance(items, list | tuple | np.ndarray)
+    if not listed or not all(isinstance(edge, int | float | np.number) for edge in items):
+        raise ParameterError("bins", bins, "must be a number or at least two finite edges")
     edges = np.asarray(bins, dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not np.all(np.isfinite(edges)):
         raise ParameterError("bins", bins, "must be a number or at least two finite edges")
     if not np.all(np.diff(edges) > 0):
         raise ParameterError("bins", bins, "must be edges that increase")
     return edges
+
+
+def _pair(span: object) -> tuple[float, float]:
+    if not isinstance(span, tuple | list) or len(span) != 2:
+        raise ParameterError("range", span, "must be a pair (low, high)")
+    return float(rational(span[0], name="range")), float(rational(span[1], name="range"))
 
 
 def _count_in_bins(

@@ -173,9 +173,9 @@ def _prior(prior: Prior, size: int) -> Matrix:
         return np.full(size, 1 / size)
     weights = [rational(weight, name="prior") for weight in prior]
     if len(weights) != size:
-        raise ParameterError("prior", f"{len(weights)} weights", f"must have {size} weights")
+        raise ParameterError("prior", None, f"must have {size} weights, not {len(weights)}")
     if min(weights) < 0 or not sum(weights) > 0:
-        raise ParameterError("prior", "the weights", "must not be negative, nor all zero")
+        raise ParameterError("prior", None, "must not be negative, nor all zero")
     total = sum(weights)
     return np.array([float(weight / total) for weight in weights], dtype=np.float64)
 
