@@ -7,6 +7,7 @@ import discreet as dp
 from discreet.audit.exact import hockey_stick, pure_loss
 from discreet.exact import Interval
 from discreet.noise.clamped import ClampedGeometric, Shifted
+from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.geometric import Geometric, TwoSidedGeometric
 from discreet.noise.law import Outcomes
 
@@ -85,7 +86,9 @@ def test_a_guarantee_is_no_number():
 
 def test_a_vector_says_that_one_number_was_compared():
     verdict = dp.audit.verify(dp.Geometric(epsilon=1, changes=1000))
-    assert "one of 1,000 numbers" in str(verdict)
+    assert "one of 1,000 parts, with its share" in str(verdict)
+    assert verdict.tight
+    assert float(verdict.worst) == pytest.approx(0.001)
 
 
 def test_a_guarantee_just_below_the_truth_is_refuted():
@@ -167,3 +170,70 @@ def test_a_zero_concentrated_verdict_names_its_orders():
 def test_more_outputs_than_can_be_listed_are_refused():
     with pytest.raises(dp.UnsupportedError, match="more than 1,000,000 outputs"):
         dp.audit.verify(dp.Staircase(epsilon=1, sensitivity=10**7))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "less"),
+    [
+        (dp.Geometric(epsilon=1, changes=10), dp.PureDP("9/10")),
+        (dp.Gaussian(rho=1, changes=4), dp.ZCDP("9/10")),
+        (
+            dp.SelectKeys(epsilon=1, delta="1e-3", max_keys=4, neighbours="replace"),
+            dp.ApproxDP(1, "9e-4", "replace"),
+        ),
+    ],
+)
+def test_parts_are_compared_with_their_share(mechanism, less):
+    """A promise a little too small is refuted, however many parts it is spread over."""
+    assert dp.audit.verify(mechanism).proven
+    assert dp.audit.verify(mechanism, guarantee=less).refuted
+
+
+def test_a_delta_of_several_numbers_is_not_audited_by_one():
+    with pytest.raises(dp.UnsupportedError, match="delta of several together"):
+        dp.audit.verify(dp.Gaussian(epsilon=1, delta="1e-6", changes=50))
+
+
+def test_the_neighbours_of_a_promise_are_those_of_the_mechanism():
+    with pytest.raises(dp.ParameterError, match="must speak of the mechanism's neighbours"):
+        dp.audit.verify(dp.Geometric(epsilon=1), guarantee=dp.PureDP(1, "replace"))
+
+
+def point(outcome):
+    return Outcomes([outcome], lambda _: [Interval.of(1)])
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (1, True), (1, 1.0)])
+def test_outcomes_that_look_different_are_not_taken_for_equal(one, other):
+    with pytest.raises(dp.UnsupportedError, match="do not look the same"):
+        dp.audit.verify(Toy({0: point(one), 1: point(other)}, dp.PureDP(1)))
+
+
+def test_negative_masses_are_no_law():
+    odd = finite(a="3/2", b="-1/2")
+    with pytest.raises(dp.UnsupportedError, match="negative"):
+        dp.audit.verify(Toy({0: odd, 1: odd}, dp.PureDP(1)))
+
+
+def test_a_period_that_is_not_one_is_seen():
+    class Claimed(DiscreteGaussian):
+        period = 1
+
+    laws = {x: Shifted(Claimed(Fraction(100)), x) for x in (0, 1)}
+    with pytest.raises(dp.UnsupportedError, match="one factor per period"):
+        dp.audit.verify(Toy(laws, dp.PureDP("0.1")))
+
+
+def test_a_zero_concentrated_audit_of_finite_laws():
+    """Zero masses do not crash it; what only one input can give is an infinite divergence; and
+    orders beyond the listed ones are bounded by the largest loss.
+    """
+    same = {0: finite(a=1, b=0), 1: finite(a=1, b=0)}
+    assert dp.audit.verify(Toy(same, dp.ZCDP("0.1"))).proven
+    leaky = {0: finite(a="0.9", b="0.1", c=0), 1: finite(a="0.9", b=0, c="0.1")}
+    assert not dp.audit.verify(Toy(leaky, dp.ZCDP(900))).proven
+    rare = {
+        0: finite(a=Fraction(1, 10**160), b=1 - Fraction(1, 10**160)),
+        1: finite(a=Fraction(1, 10**164), b=1 - Fraction(1, 10**164)),
+    }
+    assert not dp.audit.verify(Toy(rare, dp.ZCDP("0.05"))).proven

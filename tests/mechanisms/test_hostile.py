@@ -245,3 +245,29 @@ def test_goodness_itself_tells_laws_apart():
     released = mechanism.release(np.zeros(200_000, dtype=np.int64))
     assert goodness(released, mechanism.law(0)) > 1e-10
     assert goodness(released, mechanism.law(1)) < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "changes"), [("0.01", "1e-6", 2), ("1e-9", "1e-6", 2), (1000, "0.99", 3)]
+)
+def test_calibration_for_many_ends_at_every_scale(epsilon, delta, changes):
+    mechanism = dp.Gaussian(epsilon=epsilon, delta=delta, changes=changes)
+    assert mechanism.delta_upper() <= Fraction(delta)
+
+
+def test_bins_of_the_smallest_floats():
+    from discreet.mechanisms.counts import _count_in_bins
+
+    edges = np.linspace(0, 3.5e-323, 8)
+    found = _count_in_bins(np.array([3e-323, 0.0]), edges, equal=True, clamp=False)
+    assert found.tolist() == [1, 0, 0, 0, 0, 0, 1]
+
+
+def test_mixed_numbers_are_taken_whatever_their_size():
+    for other in (5, 2**70, float("inf")):
+        dp.histogram([np.int64(1), other], bins=2, range=(0, 4), epsilon=1)
+    dp.histogram(np.array([np.longdouble("1e4000")]), bins=2, range=(0, 4), epsilon=1)
+
+
+def test_integer_keys_of_any_size_are_shown():
+    assert dp.SelectKeys(epsilon=1, delta="1e-6").release({10**5000: 999, 1: 999}) == [1, 10**5000]

@@ -76,8 +76,8 @@ class Verdict:
         tight: the promise is met to one part in a million, so nothing smaller could be promised.
         witness: the output and the pair that attain `worst`.
         pairs: how many ordered pairs of inputs were compared.
-        numbers: how many numbers one person moves. The law of one of them was compared; that
-            all of them together keep the promise is the theorem's part.
+        parts: of how many equal parts the guarantee is made (numbers or keys that one person
+            changes). One was compared with its share; that the shares add up is the theorem's.
     """
 
     mechanism: str
@@ -88,12 +88,12 @@ class Verdict:
     tight: bool
     witness: Witness
     pairs: int
-    numbers: int = 1
+    parts: int = 1
 
     @property
     def promised(self) -> Fraction:
-        """The number in the guarantee that `worst` is compared with."""
-        return _promised(self.guarantee)
+        """The number in the guarantee, or in one part's share of it, to compare `worst` with."""
+        return _promised(self.guarantee) / self.parts
 
     def __str__(self) -> str:
         word = "proven" if self.proven else "refuted" if self.refuted else "undecided"
@@ -101,8 +101,8 @@ class Verdict:
         scope = f"{self.pairs} ordered pairs"
         if isinstance(self.guarantee, ZCDP):
             scope += f", orders {', '.join(map(str, ORDERS))}"
-        if self.numbers > 1:
-            scope += f"; one of {self.numbers:,} numbers, the rest is the theorem's part"
+        if self.parts > 1:
+            scope += f"; one of {self.parts:,} parts, with its share"
         return f"{word}: {self.mechanism}: {found} at {self.witness} ({scope})"
 
 
@@ -114,8 +114,8 @@ def verify(
 ) -> Verdict:
     """Prove or refute a mechanism's guarantee from its exact law.
 
-    The law is that of one release. Of a vector of which one person moves several numbers it is
-    the law of one number, whose share of the guarantee is compared; the shares add up.
+    Where one person moves several numbers or keys, the law is that of one of them, and it is
+    compared with its share of the guarantee; that the shares add up is the theorem's part.
 
     Args:
         mechanism: anything with `guarantee`, `law` and `small_neighbours`.
@@ -132,23 +132,43 @@ def verify(
     promise = guarantee if guarantee is not None else mechanism.guarantee
     if not isinstance(promise, PureDP | ApproxDP | ZCDP):
         raise ParameterError("guarantee", guarantee, "must be a dp.PureDP, dp.ApproxDP or dp.ZCDP")
+    if promise.neighbours != mechanism.guarantee.neighbours:
+        problem = f"must speak of the mechanism's neighbours, {mechanism.guarantee.neighbours!r}"
+        raise ParameterError("guarantee", promise.neighbours, problem)
+    parts = getattr(mechanism, "parts", 1)
+    if parts == 0:
+        raise UnsupportedError(
+            "the law of one number says nothing about the delta of several together; the theorem "
+            "of discreet.mechanisms.gaussian_calibration is what covers them"
+        )
+    share = _share(promise, parts)
     found: list[tuple[Interval, Witness]] = []
     known: dict[Any, Law | Outcomes] = {}
     for x, y in mechanism.small_neighbours() if pairs is None else pairs:
         p, q = _law(mechanism, x, known), _law(mechanism, y, known)
-        forth, back = _loss(p, q, promise), _loss(q, p, promise)
+        forth, back = _loss(p, q, share), _loss(q, p, share)
         found += [(forth[0], Witness(forth[1], x, y)), (back[0], Witness(back[1], y, x))]
     if not found:
         raise UnsupportedError(
             "the mechanism names no neighbouring inputs, so nothing was compared"
         )
-    promised = _promised(promise)
+    promised = _promised(share)
     worst, witness = max(
         found, key=lambda one: (one[0].lower > promised, one[0].upper, one[0].lower)
     )
     compared = len(found)
-    verdict = _verdict(repr(mechanism), promise, worst, witness, compared)
-    return replace(verdict, numbers=getattr(mechanism, "changes", 1))
+    verdict = _verdict(repr(mechanism), share, worst, witness, compared)
+    return replace(verdict, guarantee=promise, parts=parts)
+
+
+def _share(promise: Guarantee, parts: int) -> Guarantee:
+    match promise:
+        case PureDP():
+            return PureDP(promise.epsilon / parts, promise.neighbours)
+        case ApproxDP():
+            return ApproxDP(promise.epsilon / parts, promise.delta / parts, promise.neighbours)
+        case ZCDP():
+            return ZCDP(promise.rho / parts, promise.neighbours)
 
 
 def _law(mechanism: Auditable, value: Any, known: dict[Any, Law | Outcomes]) -> Law | Outcomes:
@@ -199,10 +219,21 @@ def _checked(law: Law | Outcomes) -> Law | Outcomes:
         outcomes = _range(*_span(law, law))
     else:
         return law
-    total = sum((_mass(law, outcome) for outcome in outcomes), Interval.of(0))
-    if not total.lower - SLACK <= 1 <= total.upper + SLACK:
-        raise UnsupportedError("the masses of the stated law do not add up to 1")
+    _check_total(law, outcomes, Fraction(0))
     return law
+
+
+def _check_total(law: Law | Outcomes, outcomes: Sequence[Any], outside: Fraction) -> None:
+    masses = [_mass(law, outcome) for outcome in outcomes]
+    if any(mass.upper < 0 for mass in masses):
+        raise UnsupportedError("a mass of the stated law is negative")
+    total = sum(masses, Interval.of(0))
+    if not total.lower - SLACK <= 1 <= total.upper + outside + SLACK:
+        raise UnsupportedError("the masses of the stated law do not add up to 1")
+
+
+def _is_listed(law: Law | Outcomes) -> bool:
+    return isinstance(law, Outcomes) or _is_finite(law)
 
 
 INFINITE = Interval.of(1 << 40)
@@ -217,9 +248,10 @@ def _loss(p: Law | Outcomes, q: Law | Outcomes, promise: Guarantee) -> tuple[Int
         case ApproxDP():
             return hockey_stick(p, q, promise.epsilon), None
         case ZCDP():
-            return max(
-                (concentrated(p, q, order) for order in ORDERS), key=lambda found: found.upper
-            ), None
+            found = [concentrated(p, q, order) for order in ORDERS]
+            if _is_listed(p) and _is_listed(q):  # above the last order, D_a <= the largest loss
+                found.append(pure_loss(p, q)[0] / ORDERS[-1])
+            return max(found, key=lambda one: one.upper), None
 
 
 def pure_loss(
@@ -253,6 +285,7 @@ def hockey_stick(p: Law | Outcomes, q: Law | Outcomes, epsilon: Fraction) -> Int
     """The delta between two laws at epsilon: the sum of (p - e^epsilon q)+ over all outputs."""
     factor, total = exp(epsilon, 2 * BITS), Interval.of(0)
     outputs, outside = _window(p, q)
+    _check_total(p, outputs, outside)
     for output in outputs:
         excess = _mass(p, output) - factor * _mass(q, output)
         total = total + Interval(max(excess.lower, Fraction(0)), max(excess.upper, Fraction(0)))
@@ -268,14 +301,23 @@ def concentrated(p: Law | Outcomes, q: Law | Outcomes, order: Fraction) -> Inter
     Gaussian.
     """
     outputs, outside = _window(p, q, stretch=math.ceil(order))
+    _check_total(p, outputs, outside)
     terms = [_renyi_term(_mass(p, k), _mass(q, k), order) for k in outputs]
-    rest = Fraction(0) if outside == 0 else _edge(terms) + _edge(terms[::-1])
-    total = sum(terms, Interval.of(0))
+    if any(term is None for term in terms):
+        return INFINITE
+    known = [term for term in terms if term is not None]
+    rest = Fraction(0) if outside == 0 else _edge(known) + _edge(known[::-1])
+    total = sum(known, Interval.of(0))
     total = Interval(total.lower, total.upper + rest)
     return log(total, BITS) / (order - 1) / order
 
 
-def _renyi_term(p: Interval, q: Interval, order: Fraction) -> Interval:
+def _renyi_term(p: Interval, q: Interval, order: Fraction) -> Interval | None:
+    """p^a q^(1-a): 0 for p = 0; None, for infinity, where q may be 0 and p is not."""
+    if p.upper == 0:
+        return Interval.of(0)
+    if p.lower <= 0 or q.lower <= 0:
+        return None
     return exp(order * log(p, 2 * BITS) + (1 - order) * log(q, 2 * BITS), BITS)
 
 
@@ -295,20 +337,44 @@ def decisive_outputs(p: Law | Outcomes, q: Law | Outcomes) -> tuple[Sequence[Has
     the period is 1, the log ratio is linear between the centres, so the largest is at an end.
     """
     if isinstance(p, Outcomes) and isinstance(q, Outcomes):
-        return list(dict.fromkeys((*p.outcomes, *q.outcomes))), True
+        return _merged(p.outcomes, q.outcomes), True
     if not isinstance(p, Law) or not isinstance(q, Law):
         raise UnsupportedError("two laws of different kinds cannot be compared")
     if _is_finite(p) and _is_finite(q):
         return _range(*_span(p, q)), True
     low, high = min(p.centre, q.centre), max(p.centre, q.centre)
-    moved = isinstance(p, Shifted) and isinstance(q, Shifted) and p.noise == q.noise
-    if not moved or p.period is None:
+    noise = p.noise if isinstance(p, Shifted) and isinstance(q, Shifted) else None
+    if noise is None or noise != q.noise or noise.period is None:  # type: ignore[attr-defined]
         ends = [end for law in (p, q) for end in (law.lowest, law.highest) if end is not None]
         return _range(min([low, *ends]) - _NEAR, max([high, *ends]) + _NEAR), False
-    low, high = low - p.period, high + p.period
-    if p.period == 1:
+    _check_period(noise, noise.period)
+    low, high = low - noise.period, high + noise.period
+    if noise.period == 1:
         return sorted({low, p.centre, q.centre, high}), True
     return _range(low, high), True
+
+
+def _merged(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Hashable]:
+    """All outcomes of two laws. Two that are equal and yet look different (0.0 and -0.0, 1 and
+    True) are told apart by whoever reads them, so they cannot be compared as one.
+    """
+    texts = {outcome: repr(outcome) for outcome in first}
+    if any(texts.get(outcome, repr(outcome)) != repr(outcome) for outcome in second):
+        raise UnsupportedError("the laws have outcomes that are equal but do not look the same")
+    return list(dict.fromkeys((*first, *second)))
+
+
+@lru_cache(maxsize=1 << 10)
+def _check_period(noise: Law, period: int) -> None:
+    """That the masses fall by one factor per period, looked at in several places."""
+    start = noise.centre
+    ratios = [
+        _mass(noise, start + side * (k + period)) / _mass(noise, start + side * k)
+        for side in (1, -1)
+        for k in (0, period // 2, period, 5 * period, 30 * period)
+    ]
+    if max(ratio.lower for ratio in ratios) > min(ratio.upper for ratio in ratios):
+        raise UnsupportedError("the masses of the noise do not fall by one factor per period")
 
 
 _NEAR = 64

@@ -52,6 +52,15 @@ class Mechanism(ABC):
     __slots__ = ()
 
     @property
+    def parts(self) -> int:
+        """Of how many equal parts the guarantee is made, where `law` is the law of one.
+
+        The theorem behind the mechanism adds the parts up. 0 where they do not add up, so that the
+        law of one part says nothing about the whole.
+        """
+        return 1
+
+    @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """What is promised to each person, and under which neighbour relation."""

@@ -122,9 +122,13 @@ def _array(values: ArrayLike, *, if_empty: type[np.generic]) -> NDArray[Any]:
         raise InputTypeError("a flat list is needed here, one element for each person") from None
     if array.size == 0:
         return array.astype(if_empty)
-    if array.dtype == object and all(type(item) in (int, float) for item in array.flat):
+    if array.dtype == object and all(_is_real(item) for item in array.flat):
         return np.array([_float(item) for item in array.flat])
     return array
+
+
+def _is_real(item: object) -> bool:
+    return isinstance(item, int | float | np.integer | np.floating) and not isinstance(item, bool)
 
 
 def _float(value: float) -> float:
@@ -181,11 +185,13 @@ def _count_in_bins(
     person is in one bin whatever the rounding of the edges.
     """
     bins = len(edges) - 1
-    real = numbers.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):  # a long double may become infinite, and is then outside
+        real = numbers.astype(np.float64, copy=False)
     kept = real[~np.isnan(real)] if clamp else real[(real >= edges[0]) & (real <= edges[-1])]
     kept = np.clip(kept, edges[0], edges[-1])
-    if equal:
-        place = ((kept - edges[0]) * (bins / (edges[-1] - edges[0]))).astype(np.int64)
+    rate = bins / float(edges[-1] - edges[0])
+    if equal and math.isfinite(rate):
+        place = ((kept - edges[0]) * rate).astype(np.int64)
         place = np.clip(place, 0, bins - 1)
         place -= kept < edges[place]
         place += (kept >= edges[place + 1]) & (place < bins - 1)

@@ -151,6 +151,11 @@ class Gaussian(AdditiveMechanism):
         )
 
     @property
+    def parts(self) -> int:
+        """The numbers that one person moves: shares of rho add up, those of a delta do not."""
+        return self.changes if isinstance(self.guarantee, ZCDP) or self.changes == 1 else 0
+
+    @property
     def distance_squared(self) -> Fraction:
         """The squared Euclidean distance that one person can move the numbers, at most."""
         return self.changes * Fraction(self.sensitivity) ** 2

@@ -82,7 +82,13 @@ def continuous_delta(epsilon: Fraction, m: Fraction, w: int) -> Interval:
 
 
 def normal_cumulative(square: Fraction, w: int, *, negative: bool) -> Interval:
-    """N(x) for x = sqrt(square), or for x = -sqrt(square)."""
+    """N(x) for x = sqrt(square), or for x = -sqrt(square).
+
+    Far out the series would be long and its value is below 2^-w: N(-x) <= exp(-x^2/2)/2 is enough.
+    """
+    if square > 2 * w + 64:
+        tail = Interval(Fraction(0), exp(-square / 2, 16).upper / 2)
+        return tail if negative else 1 - tail
     circle = 2 * pi(w + 8)
     scaled = Interval(
         sqrt(square / circle.upper, w + 8).lower, sqrt(square / circle.lower, w + 8).upper

@@ -141,6 +141,11 @@ class Geometric(PureMechanism, AdditiveMechanism):
         )
 
     @property
+    def parts(self) -> int:
+        """The numbers that one person moves: each takes an equal share of epsilon."""
+        return self.changes
+
+    @property
     def noise_law(self) -> TwoSidedGeometric:
         """The law of the noise on one number, before clamping."""
         return TwoSidedGeometric(self.rate)
@@ -196,8 +201,7 @@ class Geometric(PureMechanism, AdditiveMechanism):
     def small_neighbours(self) -> Iterator[tuple[int, int]]:
         """Every value of the range (the first 64), moved by 1 and by as much as one person can.
 
-        Without a range one value stands for all. The pairs move one number; of a vector of which
-        one person moves several, each takes its share of epsilon, and the shares add up.
+        Without a range one value stands for all. The pairs move one number; see `parts`.
         """
         low, high = self.bounds or (0, self.sensitivity)
         for value in range(low, min(high, low + 64)) if self.bounds else (0,):

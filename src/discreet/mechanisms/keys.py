@@ -143,6 +143,11 @@ class SelectKeys(Mechanism):
         """An approximate bound, which is all that is known."""
         return ApproxLoss(neighbours=self.neighbours, epsilon=self.epsilon, delta=self.delta)
 
+    @property
+    def parts(self) -> int:
+        """The keys whose counts one person changes: each takes a share of epsilon and delta."""
+        return self.max_keys * (2 if self.neighbours == "replace" else 1)
+
     def probability(self, n: int) -> Fraction:
         """The exact probability with which `release` shows a key that n people share."""
         return self._rule.probability(integer(n))
@@ -205,7 +210,9 @@ class SelectKeys(Mechanism):
 
         A dictionary gives a list of keys, or with counts a dictionary. Its order is that of the
         keys (by type, then by size for integers and by text for others), so it tells nothing about
-        the data. An integer array gives a boolean array, or with counts an int64 array that holds
+        the data, provided that different keys have different texts.
+
+        An integer array gives a boolean array, or with counts an int64 array that holds
         0 where the key may not be shown; the array's own length and order are then taken to be
         public. A number below 0 counts as 0, and is never shown.
 
@@ -231,7 +238,7 @@ class SelectKeys(Mechanism):
 def _place(key: Hashable) -> tuple[str, int, str]:
     """Where a key stands in the list of kept keys: it depends on nothing but the key."""
     size = int(key) if isinstance(key, int | np.integer) else 0
-    return type(key).__qualname__, size, f"{key}\0{key!r}"
+    return type(key).__qualname__, size, "" if isinstance(key, int) else f"{key}\0{key!r}"
 
 
 def _people(values: NDArray[Any]) -> NDArray[Any]:
