@@ -66,7 +66,9 @@ def _add_exactly(
     values: Array, noise: Array, out: Array, bounds: tuple[int, int] | None = None
 ) -> None:
     """Put values + noise, clamped, into out; in machine integers where no sum can leave them."""
-    low, high = int(values.min()) + int(noise.min()), int(values.max()) + int(noise.max())
+    small = noise.dtype == np.int16  # then its reach is known without a look at it
+    least, most = (-(1 << 15), 1 << 15) if small else (int(noise.min()), int(noise.max()))
+    low, high = int(values.min()) + least, int(values.max()) + most
     if low < LOWEST or high > HIGHEST or noise.dtype == object:
         sums = [x + z for x, z in zip(values.tolist(), noise.tolist(), strict=True)]
         if bounds is not None:

@@ -35,7 +35,7 @@ from discreet.noise.source import Source
 
 __all__ = ["Inversion", "inversion"]
 
-CHUNK = 1 << 16
+CHUNK = 1 << 17
 """Draws made at a time, so that all buffers stay in the processor's cache."""
 
 Array = NDArray[Any]
