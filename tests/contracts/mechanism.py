@@ -75,6 +75,28 @@ def _answers(indices, law):
     return fitting[0]
 
 
+def says_how_far_off_it_is_or_that_it_cannot(mechanism):
+    """`error`, `variance` and `expected_absolute_error` answer, or say why they have no meaning."""
+    value = next(iter(mechanism.small_neighbours()))[0]
+    for ask in (lambda: mechanism.variance, lambda: mechanism.expected_absolute_error(value)):
+        assert _answer_or_reason(ask, type(mechanism).__name__)
+    assert mechanism.error("0.9", **_ALSO_NEEDED.get(type(mechanism).__name__, {})) >= 0
+
+
+_ALSO_NEEDED = {
+    "AboveThreshold": {"questions": 5},
+    "RandomizedResponse": {"n": 100},
+    **dict.fromkeys(("Exponential", "PermuteAndFlip", "NoisyMax", "TopK"), {"candidates": 5}),
+}
+
+
+def _answer_or_reason(ask, name):
+    try:
+        return ask() >= 0
+    except dp.UnsupportedError as error:
+        return name in str(error)
+
+
 def names_what_it_was_given(mechanism):
     """Its guarantee is a sentence with the neighbour relation in it."""
     assert "neighbours: one person is" in str(mechanism.guarantee)
@@ -85,5 +107,6 @@ CONTRACT = [
     repr_rebuilds_it,
     loss_and_guarantee_agree,
     releases_what_its_law_says_possible,
+    says_how_far_off_it_is_or_that_it_cannot,
     names_what_it_was_given,
 ]

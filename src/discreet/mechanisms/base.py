@@ -18,7 +18,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputTypeError, ParameterError
+from discreet.errors import InputTypeError, ParameterError, UnsupportedError
 from discreet.exact import Exact, probability
 from discreet.noise.clamped import Shifted
 from discreet.noise.law import Law, Outcomes, smallest
@@ -73,6 +73,16 @@ class Mechanism(ABC):
     @abstractmethod
     def law(self, value: Any) -> Law | Outcomes:
         """The exact law of `release(value)`."""
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise, for mechanisms whose answers are numbers."""
+        raise UnsupportedError(f"{type(self).__name__} has no variance: its answers are no numbers")
+
+    def expected_absolute_error(self, value: Any) -> float:
+        """How far off the answer is on average, for mechanisms for which that has a meaning."""
+        del value
+        raise UnsupportedError(f"{type(self).__name__} has no distance between answer and truth")
 
     @abstractmethod
     def small_neighbours(self) -> Iterator[tuple[Any, Any]]:
