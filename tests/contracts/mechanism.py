@@ -86,7 +86,7 @@ def says_how_far_off_it_is_or_that_it_cannot(mechanism):
 _ALSO_NEEDED = {
     "AboveThreshold": {"questions": 5},
     "RandomizedResponse": {"n": 100},
-    **dict.fromkeys(("Exponential", "PermuteAndFlip", "NoisyMax", "TopK"), {"candidates": 5}),
+    **{key: {"candidates": 5} for key in ("Exponential", "PermuteAndFlip", "NoisyMax", "TopK")},
 }
 
 
