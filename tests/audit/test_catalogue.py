@@ -33,3 +33,4 @@ def test_every_sampler_has_its_law(case):
     rows = [row for row in run_audit(only=case.name) if row.name == case.name]
     assert len(rows) == 1
     assert rows[0].proven, rows[0]
+    assert rows[0].worst <= 1e-12

@@ -2,9 +2,11 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.audit.walk import walk
+from discreet.audit.walk import walk, walk_table
 from discreet.errors import ParameterError
 from discreet.exact import Interval, exp
+from discreet.noise.geometric import TwoSidedGeometric
+from discreet.noise.table import Inversion
 
 
 def test_weights_are_fractions_where_the_choices_are():
@@ -47,3 +49,27 @@ def test_too_many_choices_at_once_are_refused():
 def test_arrays_are_walked_too():
     found = walk(lambda source: int(source.array(1, 16)[0]) >> 15, atoms=(), runs=300)
     assert found.unresolved > Fraction(99, 100)  # 65,536 branches at once, most of them still open
+
+
+def test_a_table_is_walked_word_by_word():
+    found = walk_table(Inversion(TwoSidedGeometric(Fraction(1))))
+    assert found.unresolved < Fraction(1, 10**17)
+    assert sum(weight.lower for weight in found.weights.values()) + found.unresolved == 1
+
+
+def test_a_wrong_table_is_seen():
+    law = TwoSidedGeometric(Fraction(1))
+    for cell, change in ((1 << 15, 1), (12_345, -1)):
+        wrong = Inversion(law)
+        wrong.answers[cell] += change
+        with pytest.raises(ArithmeticError, match="a cell of the guide"):
+            walk_table(wrong)
+
+    class OffByOne(Inversion):
+        def _decide(self, u, source):
+            return super()._decide(u, source) + (u % 2)
+
+    with pytest.raises(ArithmeticError, match="do not have one answer"):
+        walk_table(OffByOne(law))
+    other = walk_table(Inversion(TwoSidedGeometric(Fraction(101, 100))))
+    assert not other.agrees_with(0, law.mass_bounds(0, bits=128))

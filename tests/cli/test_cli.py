@@ -29,7 +29,7 @@ def test_audit_prints_a_table_and_proves():
     found = runner.invoke(app, ["audit", "--only", "Staircase"])
     assert found.exit_code == 0, found.output
     assert "proven and tight" in found.output
-    assert "3 of 3 proven or in agreement" in found.output
+    assert "4 of 4 proven or in agreement" in found.output
 
 
 def test_audit_in_a_narrow_terminal(monkeypatch):

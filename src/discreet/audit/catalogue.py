@@ -5,12 +5,12 @@ A new mechanism is added here; `tests/audit/test_catalogue.py` fails while one i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.audit.exact import Auditable
-from discreet.audit.walk import ATOMS
+from discreet.audit.walk import Walk, walk, walk_table
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.geometric import Geometric
 from discreet.mechanisms.keys import SelectKeys
@@ -23,11 +23,12 @@ from discreet.mechanisms.staircase import Staircase
 from discreet.noise import coins, reference
 from discreet.noise.categorical import BernoulliExp, Uniform
 from discreet.noise.gaussian import DiscreteGaussian
-from discreet.noise.geometric import TwoSidedGeometric
+from discreet.noise.geometric import BlockedGeometric, TruncatedGeometric, TwoSidedGeometric
+from discreet.noise.geometric import Geometric as OneSidedGeometric
 from discreet.noise.law import Law
 from discreet.noise.source import Source
 from discreet.noise.staircase import IntegerStaircase
-from discreet.noise.table import Inversion
+from discreet.noise.table import inversion
 
 __all__ = ["SamplerCase", "mechanisms", "samplers"]
 
@@ -67,76 +68,84 @@ class SamplerCase:
     """Sampler code, the law that it should have, and the outcomes to compare."""
 
     name: str
-    sampler: Callable[[Source], Hashable]
     law: Law
     outcomes: range
-    atoms: Sequence[str] = ATOMS
+    walked: Callable[[], Walk]
     unresolved: Fraction = Fraction(1, 10**12)
 
 
 def samplers() -> list[SamplerCase]:
-    """Every sampler, walked at small parameters."""
-    rates = (Fraction(1), Fraction(1, 2), Fraction(2))
+    """Every sampler: the textbook ones walked choice by choice, the tables word by word."""
+    one, half, two = Fraction(1), Fraction(1, 2), Fraction(2)
     return [
         *(_uniform(n) for n in (1, 3, 6, 7)),
-        *(_coin(x) for x in (Fraction(1, 3), Fraction(1), Fraction(7, 4))),
-        *(_two_sided(rate, way) for rate in rates for way in _WAYS),
-        *(_table(rate) for rate in (Fraction(1), Fraction(1, 2))),
-        _staircase(Fraction(2), width=3, inner=1),
-        _gaussian(Fraction(2)),
+        *(_coin(x) for x in (Fraction(1, 3), one, Fraction(7, 4))),
+        *(_two_sided(rate, "signed, minus zero drawn again") for rate in (half, one, two)),
+        *(_two_sided(rate, "difference of two geometrics") for rate in (half, one, two)),
+        *(_two_sided(rate, "zero, or a signed geometric") for rate in (one, two)),
+        _staircase(two, width=3, inner=1),
+        _gaussian(two),
+        _table(BlockedGeometric(one, 1)),
+        _table(BlockedGeometric(Fraction(1, 10), 1)),
+        _table(BlockedGeometric(Fraction(1, 10**6), 1 << 20)),
+        _table(TruncatedGeometric(Fraction(1, 10**6), 1 << 10)),
+        _table(OneSidedGeometric(half)),
+        _table(IntegerStaircase(two, 10, 4)),
+        _table(DiscreteGaussian(Fraction(100))),
     ]
 
 
-_WAYS: dict[str, tuple[Callable[[Fraction, Source], int | None], Fraction]] = {
-    "signed, minus zero drawn again": (reference.two_sided_attempt, Fraction(1, 10**12)),
-    "difference of two geometrics": (reference.two_sided_by_difference, Fraction(1, 10**12)),
-    "zero, or a signed geometric": (reference.zero_or_signed, Fraction(1, 10**7)),
+_WAYS: dict[str, Callable[[Fraction, Source], int | None]] = {
+    "signed, minus zero drawn again": reference.two_sided_attempt,
+    "difference of two geometrics": reference.two_sided_by_difference,
+    "zero, or a signed geometric": reference.zero_or_signed,
 }
 
 
 def _uniform(n: int) -> SamplerCase:
-    def draw(source: Source) -> int | None:
-        return coins.below_attempt(n, source)
+    def walked() -> Walk:
+        return walk(lambda source: coins.below_attempt(n, source), atoms=())
 
-    return SamplerCase(f"uniform below {n}", draw, Uniform(n), range(n), atoms=())
+    return SamplerCase(f"uniform below {n}", Uniform(n), range(n), walked)
 
 
 def _coin(x: Fraction) -> SamplerCase:
-    def draw(source: Source) -> int:
-        return int(coins.bernoulli_exp(x, source))
+    def walked() -> Walk:
+        return walk(lambda bits: int(coins.bernoulli_exp(x, bits)), atoms=("below", "flip"))
 
-    atoms = ("below", "flip")
-    return SamplerCase(f"coin of probability exp(-{x})", draw, BernoulliExp(x), range(2), atoms)
+    return SamplerCase(f"coin of probability exp(-{x})", BernoulliExp(x), range(2), walked)
 
 
 def _two_sided(rate: Fraction, way: str) -> SamplerCase:
-    attempt, unresolved = _WAYS[way]
+    def walked() -> Walk:
+        return walk(lambda source: _WAYS[way](rate, source))
 
-    def draw(source: Source) -> int | None:
-        return attempt(rate, source)
-
-    name, law = f"two-sided geometric, rate {rate}: {way}", TwoSidedGeometric(rate)
-    return SamplerCase(name, draw, law, range(-20, 21), unresolved=unresolved)
-
-
-def _table(rate: Fraction) -> SamplerCase:
-    """Inversion with words of six bits, so that ties and further words are walked through too."""
-    law = TwoSidedGeometric(rate)
-    name, draw = f"two-sided geometric, rate {rate}: inversion", Inversion(law, word=6, guide=3).one
-    return SamplerCase(name, draw, law, range(-12, 13), atoms=(), unresolved=Fraction(1, 200))
+    name = f"two-sided geometric, rate {rate}: {way}"
+    return SamplerCase(name, TwoSidedGeometric(rate), range(-20, 21), walked)
 
 
 def _staircase(rate: Fraction, *, width: int, inner: int) -> SamplerCase:
-    def draw(source: Source) -> int | None:
-        return reference.staircase_attempt(rate, width, inner, source)
+    def walked() -> Walk:
+        return walk(lambda source: reference.staircase_attempt(rate, width, inner, source))
 
-    name, law = f"integer staircase, width {width}", IntegerStaircase(rate, width, inner)
-    return SamplerCase(name, draw, law, range(-9, 10))
+    law = IntegerStaircase(rate, width, inner)
+    return SamplerCase(f"integer staircase, width {width}", law, range(-9, 10), walked)
 
 
 def _gaussian(sigma_squared: Fraction) -> SamplerCase:
-    def draw(source: Source) -> int | None:
-        return reference.gaussian_attempt(sigma_squared, source)
+    def walked() -> Walk:
+        return walk(lambda source: reference.gaussian_attempt(sigma_squared, source))
 
-    name, law = f"discrete Gaussian, variance {sigma_squared}", DiscreteGaussian(sigma_squared)
-    return SamplerCase(name, draw, law, range(-12, 13))
+    law = DiscreteGaussian(sigma_squared)
+    return SamplerCase(f"discrete Gaussian, variance {sigma_squared}", law, range(-12, 13), walked)
+
+
+def _table(law: Law) -> SamplerCase:
+    """The table that releases draw from, with its real 64-bit words."""
+
+    def walked() -> Walk:
+        return walk_table(inversion(law))
+
+    first = law.lowest if law.lowest is not None else -50
+    last = law.highest if law.highest is not None else 50
+    return SamplerCase(f"table of {law}", law, range(first, min(last, first + 200) + 1), walked)

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from discreet.audit.catalogue import SamplerCase, mechanisms, samplers
 from discreet.audit.exact import Auditable, verify
-from discreet.audit.walk import walk
 from discreet.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 __all__ = ["AuditRow", "run_audit"]
@@ -93,7 +92,7 @@ def _parameters(guarantee: Guarantee) -> dict[str, float]:
 
 
 def _sampler_row(case: SamplerCase) -> AuditRow:
-    found = walk(case.sampler, atoms=case.atoms, unresolved=case.unresolved)
+    found = case.walked()
     wrong = [
         k for k in case.outcomes if not found.agrees_with(k, case.law.mass_bounds(k, bits=128))
     ]

@@ -16,6 +16,7 @@ import heapq
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import ParameterError
 from discreet.exact import Interval, exp
-from discreet.noise.source import Source, Width
+from discreet.noise.source import ReplayedSource, Source, Width
+from discreet.noise.table import Inversion
 
-__all__ = ["ATOMS", "Walk", "walk"]
+__all__ = ["ATOMS", "Walk", "walk", "walk_table"]
 
 _BITS = 192
 _WIDEST = 1 << 16
@@ -166,3 +168,50 @@ def walk(
         else:
             weights[outcome] = weights.get(outcome, Interval.of(0)) + weight
     return Walk(weights, rejected, max(open_mass, Fraction(0)), count)
+
+
+def walk_table(table: Inversion) -> Walk:
+    """The exact law of a table of 64-bit words, as its own code reads them.
+
+    A word is looked up in the guide, and where that is marked it is compared with the thresholds.
+    Every cell of the guide is checked against the thresholds; between two neighbouring ones all
+    words then have one answer, and the first and the last word of every such stretch are handed to
+    the code, one at a time and as an array. A word that equals a threshold is left open: that is
+    all that the walk leaves open.
+    """
+    _check_guide(table)
+    marks = sorted({-1, *table.thresholds, 1 << table.word})
+    weights: dict[Hashable, Interval] = {}
+    runs = 0
+    for start, stop in pairwise(marks):
+        first, last = start + 1, stop - 1
+        if first > last:
+            continue
+        answers = {read for word in (first, last) for read in _both_ways(table, word)}
+        runs += 4
+        if len(answers) != 1:
+            raise ArithmeticError(f"the words {first} to {last} do not have one answer")
+        share = Interval.of(Fraction(last - first + 1, 1 << table.word))
+        (answer,) = answers
+        weights[answer] = weights.get(answer, Interval.of(0)) + share
+    ties = len(set(table.thresholds))
+    return Walk(weights, Interval.of(0), Fraction(ties, 1 << table.word), runs)
+
+
+def _check_guide(table: Inversion) -> None:
+    """That an unmarked cell holds no threshold, and has the answer of its first word."""
+    thresholds = np.array(table.thresholds, dtype=np.uint64)
+    starts = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
+    below = np.searchsorted(thresholds, starts, side="left")
+    until = np.searchsorted(thresholds, starts | np.uint64((1 << 48) - 1), side="right")
+    wrong = (below != until) | (table.answers != table.first + below)
+    if np.any(wrong & (table.answers != table.marked)):
+        raise ArithmeticError("a cell of the guide has another answer than its words")
+
+
+def _both_ways(table: Inversion, word: int) -> tuple[int, int]:
+    """The answer to one word by `one`, and by `chunk`, which reads 16 bits and then the others."""
+    rest = word << 16 & (1 << 64) - 1
+    marked = int(table.answers[word >> 48]) == table.marked
+    pieces = [word >> 48, rest] if marked else [word >> 48]
+    return table.one(ReplayedSource([word])), int(table.chunk(1, ReplayedSource(pieces))[0])
