@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.audit.exact import hockey_stick, pure_loss
+from discreet.audit.exact import Witness, _verdict, hockey_stick, pure_loss
 from discreet.exact import Interval
 from discreet.noise.clamped import ClampedGeometric, Shifted
 from discreet.noise.gaussian import DiscreteGaussian
@@ -149,6 +149,15 @@ def test_the_slack_is_relative():
     }
     verdict = dp.audit.verify(Toy(laws, dp.PureDP("1e-30")))
     assert verdict.refuted
+    assert not verdict.proven
+
+
+def test_an_open_verdict_gets_no_more_than_its_share_of_slack():
+    """Bounds that straddle a tiny promise by 2^-90: not refuted, and not proven either."""
+    tiny = dp.PureDP("1e-30")
+    straddling = Interval(tiny.epsilon, tiny.epsilon + Fraction(1, 1 << 90))
+    verdict = _verdict("toy", tiny, straddling, Witness(None, 0, 1), 2)
+    assert not verdict.refuted
     assert not verdict.proven
 
 

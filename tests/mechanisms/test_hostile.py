@@ -40,6 +40,16 @@ def test_large_noise_is_not_cut_off_around_the_value(mechanism):
     assert abs(above / tries - chance) <= 6.5 * (chance * (1 - chance) / tries) ** 0.5 + 1e-3
 
 
+def test_staircase_noise_beyond_64_bits_is_carried_exactly():
+    """Nearly half of these draws do not fit, so that none of 500 does not has a chance of 2^-400;
+    and the largest of them is far beyond what wrapped integers could hold.
+    """
+    mechanism = dp.Staircase(epsilon="0.1", sensitivity=1 << 60)
+    noise = mechanism._sampler.chunk(500, system_source())
+    assert noise.dtype == object
+    assert max(abs(z) for z in noise) > 1 << 63
+
+
 @pytest.mark.statistical
 def test_a_range_always_fits():
     """Clamped output fits whatever the noise, so nothing is refused, and the law is the stated."""
