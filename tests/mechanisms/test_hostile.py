@@ -41,9 +41,7 @@ def test_large_noise_is_not_cut_off_around_the_value(mechanism):
 
 
 def test_staircase_noise_beyond_64_bits_is_carried_exactly():
-    """Nearly half of these draws do not fit, so that none of 500 does not has a chance of 2^-400;
-    and the largest of them is far beyond what wrapped integers could hold.
-    """
+    """Nearly half of these draws do not fit 64 bits; that all 500 fit has a chance below 2^-400."""
     mechanism = dp.Staircase(epsilon="0.1", sensitivity=1 << 60)
     noise = mechanism._sampler.chunk(500, system_source())
     assert noise.dtype == object
