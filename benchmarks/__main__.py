@@ -12,7 +12,7 @@ from pathlib import Path
 import cryptography
 import numpy as np
 
-from benchmarks import accuracy, noise, scalar
+from benchmarks import accounting, accuracy, noise, scalar
 
 README = Path(__file__).with_name("README.md")
 ALL = {
@@ -24,6 +24,9 @@ ALL = {
     "accuracy-classroom": accuracy.classroom,
     "accuracy-variances": accuracy.variances,
     "accuracy-gaussians": accuracy.gaussians,
+    "accounting-mixed": accounting.mixed,
+    "accounting-answered": accounting.answered,
+    "accounting-charges": accounting.charges,
 }
 
 

@@ -14,8 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet import audit
+    from discreet import audit, sensitivity
     from discreet.errors import (
+        BudgetExceededError,
         DiscreetError,
         InputTypeError,
         ParameterError,
@@ -36,13 +37,22 @@ if TYPE_CHECKING:
     from discreet.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip, TopK
     from discreet.mechanisms.sparse import AboveThreshold
     from discreet.mechanisms.staircase import Staircase
-    from discreet.privacy.guarantee import ZCDP, ApproxDP, PureDP
+    from discreet.privacy import compose
+    from discreet.privacy import loss as losses
+    from discreet.privacy.accountant import Accountant
+    from discreet.privacy.accuracy import Accuracy
+    from discreet.privacy.budget import Budget
+    from discreet.privacy.calibrate import Batch, Wish, best_order, calibrate, calibrate_all
+    from discreet.privacy.guarantee import ZCDP, ApproxDP, PureDP, RandomDP, RenyiDP
     from discreet.privacy.loss import loss_from_dict
+    from discreet.privacy.odometer import Odometer
+    from discreet.sensitivity import sample_sensitivity
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "discreet.errors": (
+        "BudgetExceededError",
         "DiscreetError",
         "InputTypeError",
         "ParameterError",
@@ -63,15 +73,32 @@ _HOMES = {
     "discreet.mechanisms.selection": ("Exponential", "NoisyMax", "PermuteAndFlip", "TopK"),
     "discreet.mechanisms.sparse": ("AboveThreshold",),
     "discreet.mechanisms.staircase": ("Staircase",),
-    "discreet.privacy.guarantee": ("ZCDP", "ApproxDP", "PureDP"),
+    "discreet.privacy.accountant": ("Accountant",),
+    "discreet.privacy.accuracy": ("Accuracy",),
+    "discreet.privacy.budget": ("Budget",),
+    "discreet.privacy.calibrate": ("Batch", "Wish", "best_order", "calibrate", "calibrate_all"),
+    "discreet.privacy.guarantee": ("ZCDP", "ApproxDP", "PureDP", "RandomDP", "RenyiDP"),
     "discreet.privacy.loss": ("loss_from_dict",),
+    "discreet.privacy.odometer": ("Odometer",),
+    "discreet.sensitivity": ("sample_sensitivity",),
+}
+_MODULES = {
+    "audit": "discreet.audit",
+    "compose": "discreet.privacy.compose",
+    "losses": "discreet.privacy.loss",
+    "sensitivity": "discreet.sensitivity",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ZCDP",
     "AboveThreshold",
+    "Accountant",
+    "Accuracy",
     "ApproxDP",
+    "Batch",
+    "Budget",
+    "BudgetExceededError",
     "DiscreetError",
     "Exponential",
     "Gaussian",
@@ -80,31 +107,42 @@ __all__ = [
     "Interval",
     "Laplace",
     "NoisyMax",
+    "Odometer",
     "ParameterError",
     "PermuteAndFlip",
     "PureDP",
+    "RandomDP",
     "RandomizedResponse",
     "RangeError",
     "Reading",
     "RejectionGeometric",
+    "RenyiDP",
     "SelectKeys",
     "SourceExhaustedError",
     "Staircase",
     "StreamEndedError",
     "TopK",
     "UnsupportedError",
+    "Wish",
     "audit",
+    "best_order",
+    "calibrate",
+    "calibrate_all",
+    "compose",
     "count",
     "histogram",
     "loss_from_dict",
+    "losses",
     "rational",
+    "sample_sensitivity",
+    "sensitivity",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module on first use."""
-    if name == "audit":
-        return import_module("discreet.audit")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _HOME:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

@@ -9,6 +9,7 @@ The whole tree, so that you know what to catch before you read any class:
     * UnsupportedError    (also a TypeError)      the question has no meaning for this object
     * SourceExhaustedError                        a replayed source of randomness ran out
     * StreamEndedError                            a sparse-vector stream has given all its answers
+    * BudgetExceededError                         a release costs more than is left
 
 A message names the thing, the value that was declared, and the way out. It never quotes private
 data: parameters (epsilon, bounds, names) are public and may be quoted, values to release may not.
@@ -16,7 +17,10 @@ data: parameters (epsilon, bounds, names) are public and may be quoted, values t
 
 from __future__ import annotations
 
+from functools import partial
+
 __all__ = [
+    "BudgetExceededError",
     "DiscreetError",
     "InputTypeError",
     "ParameterError",
@@ -42,11 +46,15 @@ class ParameterError(DiscreetError, ValueError):
     def __init__(self, name: str, value: object, problem: str) -> None:
         self.name = name
         self.value = value
+        self.problem = problem
         shown = repr(value)
         if len(shown) > 60:
             shown = shown[:57] + "..."
         got = "" if value is None else f", got {shown}"
         super().__init__(f"{name} {problem}{got}; nothing was released")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.name, self.value, self.problem)
 
 
 class InputTypeError(DiscreetError, TypeError):
@@ -71,3 +79,23 @@ class SourceExhaustedError(DiscreetError):
 
 class StreamEndedError(DiscreetError):
     """A stream that was allowed a fixed number of answers has given them all."""
+
+
+class BudgetExceededError(DiscreetError):
+    """A release costs more than is left of a budget. Nothing was charged, nothing was released.
+
+    Attributes:
+        asked: the loss that was to be charged.
+        left: what is left, a `discreet.privacy.balance.Balance`.
+        could: the largest epsilon of one more pure release that still fits, or None.
+    """
+
+    def __init__(self, message: str, *, asked: object, left: object, could: object) -> None:
+        self.asked = asked
+        self.left = left
+        self.could = could
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        make = partial(type(self), asked=self.asked, left=self.left, could=self.could)
+        return make, (str(self),)

@@ -244,7 +244,7 @@ def test_changes_divide_epsilon_over_a_vector():
         == dp.Geometric(epsilon=1, sensitivity=2).rate
         == Fraction(1, 2)
     )
-    assert dp.Geometric(epsilon=1, changes=2).privacy_loss.kind == "pure"
+    assert dp.Geometric(epsilon=1, changes=2).privacy_loss.changes == 2
     assert dp.Geometric(epsilon=1).privacy_loss.kind == "geometric"
 
 

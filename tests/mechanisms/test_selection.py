@@ -21,7 +21,7 @@ from discreet.mechanisms import choosing
 from discreet.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip, TopK
 from discreet.noise.source import ReplayedSource, Source
 from discreet.privacy.guarantee import PureDP
-from discreet.privacy.loss import PureLoss
+from discreet.privacy.loss import PureLoss, RangeLoss
 
 ONE_CHOICE = [Exponential, PermuteAndFlip, NoisyMax]
 
@@ -181,7 +181,8 @@ def test_monotone_noise_on_scores_that_are_not_monotone_is_refuted(kind):
 def test_what_is_stated():
     for mechanism in (*(kind(epsilon="1/3") for kind in ONE_CHOICE), TopK(epsilon="1/3", k=4)):
         assert mechanism.guarantee == PureDP("1/3", "add_or_remove")
-        assert mechanism.privacy_loss == PureLoss("add_or_remove", Fraction(1, 3))
+        kind = RangeLoss if isinstance(mechanism, Exponential) else PureLoss
+        assert mechanism.privacy_loss == kind(neighbours="add_or_remove", epsilon=Fraction(1, 3))
         names = {c.__name__: c for c in (*ONE_CHOICE, TopK)}
         assert eval(repr(mechanism), names) == mechanism
         assert len({mechanism, eval(repr(mechanism), names)}) == 1

@@ -128,7 +128,7 @@ def test_planted_faults_are_refuted():
 def test_what_is_stated():
     mechanism = AboveThreshold(epsilon="1/3", threshold=-7, answers=4, neighbours="replace")
     assert mechanism.guarantee == PureDP("1/3", "replace")
-    assert mechanism.privacy_loss == PureLoss("replace", Fraction(1, 3))
+    assert mechanism.privacy_loss == PureLoss(neighbours="replace", epsilon=Fraction(1, 3))
     assert eval(repr(mechanism)) == mechanism
     assert hash(eval(repr(mechanism))) == hash(mechanism)
     assert mechanism.threshold_epsilon + mechanism.count_epsilon == Fraction(1, 3)

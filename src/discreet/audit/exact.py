@@ -25,7 +25,7 @@ from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Interval, exp, log
 from discreet.noise.clamped import Shifted
 from discreet.noise.law import Law, Outcomes
-from discreet.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from discreet.privacy.guarantee import ZCDP, ApproxDP, Promise, PureDP
 
 __all__ = ["SLACK", "Verdict", "Witness", "verify"]
 
@@ -40,7 +40,7 @@ class Auditable(Protocol):
     """What `verify` needs of a mechanism."""
 
     @property
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> Promise:
         """What is promised."""
 
     def law(self, value: Any) -> Law | Outcomes:
@@ -81,7 +81,7 @@ class Verdict:
     """
 
     mechanism: str
-    guarantee: Guarantee
+    guarantee: Promise
     worst: Interval
     proven: bool
     refuted: bool
@@ -109,7 +109,7 @@ class Verdict:
 def verify(
     mechanism: Auditable,
     *,
-    guarantee: Guarantee | None = None,
+    guarantee: Promise | None = None,
     pairs: Iterable[tuple[Any, Any]] | None = None,
 ) -> Verdict:
     """Prove or refute a mechanism's guarantee from its exact law.
@@ -161,7 +161,7 @@ def verify(
     return replace(verdict, guarantee=promise, parts=parts)
 
 
-def _share(promise: Guarantee, parts: int) -> Guarantee:
+def _share(promise: Promise, parts: int) -> Promise:
     match promise:
         case PureDP():
             return PureDP(promise.epsilon / parts, promise.neighbours)
@@ -183,7 +183,7 @@ def _law(mechanism: Auditable, value: Any, known: dict[Any, Law | Outcomes]) -> 
 
 
 def _verdict(
-    name: str, promise: Guarantee, worst: Interval, witness: Witness, compared: int
+    name: str, promise: Promise, worst: Interval, witness: Witness, compared: int
 ) -> Verdict:
     promised = _promised(promise)
     allowed = promised if isinstance(promise, ApproxDP) else promised * (1 + SLACK)
@@ -200,7 +200,7 @@ def _verdict(
     )
 
 
-def _promised(promise: Guarantee) -> Fraction:
+def _promised(promise: Promise) -> Fraction:
     match promise:
         case PureDP():
             return promise.epsilon
@@ -240,7 +240,7 @@ INFINITE = Interval.of(1 << 40)
 """Stands for an infinite loss: an output that one of the inputs can never give."""
 
 
-def _loss(p: Law | Outcomes, q: Law | Outcomes, promise: Guarantee) -> tuple[Interval, Any]:
+def _loss(p: Law | Outcomes, q: Law | Outcomes, promise: Promise) -> tuple[Interval, Any]:
     match promise:
         case PureDP():
             smallness = promise.epsilon.denominator.bit_length()

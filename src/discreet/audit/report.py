@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from discreet.audit.catalogue import SamplerCase, mechanisms, samplers
 from discreet.audit.exact import Auditable, verify
-from discreet.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from discreet.privacy.guarantee import ZCDP, ApproxDP, Promise, PureDP
 
 __all__ = ["AuditRow", "run_audit"]
 
@@ -81,7 +81,7 @@ def _mechanism_row(mechanism: Auditable) -> AuditRow:
     )
 
 
-def _parameters(guarantee: Guarantee) -> dict[str, float]:
+def _parameters(guarantee: Promise) -> dict[str, float]:
     match guarantee:
         case PureDP():
             return {"epsilon": float(guarantee.epsilon)}

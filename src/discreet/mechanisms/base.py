@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from discreet.noise.clamped import Shifted
 from discreet.noise.law import Law, Outcomes, smallest
 from discreet.noise.sampler import Sampler
 from discreet.noise.source import Source, system_source
-from discreet.privacy.guarantee import Guarantee, Neighbours, PureDP
+from discreet.privacy.guarantee import Neighbours, Promise, PureDP
 from discreet.privacy.loss import Loss, PureLoss
 
 __all__ = [
@@ -50,6 +50,8 @@ class Mechanism(ABC):
     """
 
     __slots__ = ()
+    dial: ClassVar[str] = "epsilon"
+    """The parameter that a budget or a calibration turns: more of it is less noise."""
 
     @property
     def parts(self) -> int:
@@ -62,7 +64,7 @@ class Mechanism(ABC):
 
     @property
     @abstractmethod
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> Promise:
         """What is promised to each person, and under which neighbour relation."""
 
     @property

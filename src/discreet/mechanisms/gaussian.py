@@ -23,6 +23,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, Interval, certify, positive, sqrt, whole, written
@@ -81,6 +82,7 @@ class Gaussian(AdditiveMechanism):
     4.231
     """
 
+    dial: ClassVar[str] = "rho"
     rho: Fraction | None
     epsilon: Fraction | None
     delta: Fraction | None

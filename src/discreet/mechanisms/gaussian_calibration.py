@@ -30,9 +30,8 @@ the K and inputs x, y this gives
 P(x + Y in A) <= (t (1 + z))^K P(x + W in A) <= (t (1 + z))^K (e^e P(y + W in A) + delta_c)
 <= ((1 + z)/(1 - z))^K e^e P(y + Y in A) + (1 + z)^K delta_c.
 
-Theorem 3 (Canonne, Kamath and Steinke 2020, Proposition 12). A rho-zCDP mechanism, and this one is
-rho-zCDP with rho = D2/(2 v), is (epsilon, delta)-private for every order a > 1 with
-    delta = exp((a - 1) (a rho - epsilon)) (1 - 1/a)^a/(a - 1).
+Theorem 3. This mechanism is rho-zCDP with rho = D2/(2 v), and so it is (epsilon, delta)-private
+wherever Theorem 1 of `discreet.privacy.convert` says so of every rho-zCDP mechanism.
 
 For K = 1 Theorem 1 decides. For K > 1 the smaller v of Theorems 2 and 3 is taken. All comparisons
 are made by certified bounds, so what is returned meets its delta whatever the search did.
@@ -44,20 +43,19 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial
 
-from discreet.exact import Interval, certify, exp, gauss_integral, log, pi, sqrt
+from discreet.exact import Interval, certify, exp, gauss_integral, pi, sqrt
 from discreet.exact.interval import round_down, round_up
 from discreet.noise.gaussian import SMALLEST, DiscreteGaussian, theta
 from discreet.noise.law import smallest
+from discreet.privacy.convert import largest_rho, zcdp_delta_upper
 
 __all__ = [
     "continuous_delta",
     "exact_delta",
-    "largest_rho",
     "least_variance",
     "least_variance_for_many",
     "many_delta_upper",
     "rounding_delta_upper",
-    "zcdp_delta_upper",
 ]
 
 _FINE = 15  # a search ends within a factor 1 + 2^-15 of the least variance
@@ -201,46 +199,6 @@ def rounding_delta_upper(
             break
         best = found
     return best
-
-
-def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A rho, rounded down, for which Theorem 3 gives (epsilon, delta), near the largest."""
-
-    def rho(order: Fraction) -> Fraction:
-        """Theorem 3 solved for rho: every order gives a valid one, where it is above 0."""
-        gain = log(delta, 64) + log(order - 1, 64) - order * log_rest(order)
-        return ((epsilon + gain / (order - 1)) / order).lower
-
-    return round_down(rho(best_order(lambda order: -rho(order))), _SHORT)
-
-
-def zcdp_delta_upper(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """The least delta that Theorem 3 gives, rounded up; at most 1."""
-
-    def exponent(order: Fraction) -> Fraction:
-        main = (order - 1) * (order * rho - epsilon)
-        return (main + order * log_rest(order) - log(order - 1, 64)).upper
-
-    return min(exp(round_up(exponent(best_order(exponent)), 64), 64).upper, Fraction(1))
-
-
-def log_rest(order: Fraction) -> Interval:
-    """log(1 - 1/order), to 64 bits after it is multiplied by the order."""
-    return log(1 - 1 / order, 64 + order.numerator.bit_length())
-
-
-def best_order(cost: Callable[[Fraction], Fraction]) -> Fraction:
-    """An order a > 1 near the least cost, which falls and then rises: ternary search on a - 1."""
-    low, high = -(64 << 8), 2048 << 8  # in steps of 1/256 of a power of two
-
-    def order(i: int) -> Fraction:
-        return 1 + Fraction(2) ** (i >> 8) * (256 + (i & 255)) / 256
-
-    while high - low > 2:
-        third = (high - low) // 3
-        left, right = low + third, high - third
-        low, high = (low, right) if cost(order(left)) <= cost(order(right)) else (left, high)
-    return order(min(range(low, high + 1), key=lambda i: cost(order(i))))
 
 
 def many_delta_upper(

@@ -133,11 +133,14 @@ class Geometric(PureMechanism, AdditiveMechanism):
 
     @property
     def privacy_loss(self) -> GeometricLoss | PureLoss:
-        """The law of the loss where one number moves; a pure bound where several may."""
-        if self.changes > 1 or self.constant_time:
+        """The law of the loss; a pure bound with fixed words, whose law is a little different."""
+        if self.constant_time:
             return PureLoss(neighbours=self.neighbours, epsilon=self.epsilon)
         return GeometricLoss(
-            neighbours=self.neighbours, epsilon=self.epsilon, sensitivity=self.sensitivity
+            neighbours=self.neighbours,
+            epsilon=self.epsilon,
+            sensitivity=self.sensitivity,
+            changes=self.changes,
         )
 
     @property

@@ -60,6 +60,7 @@ from discreet.mechanisms.choosing import (
 from discreet.noise.law import Outcomes, smallest
 from discreet.noise.source import Source, system_source
 from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
+from discreet.privacy.loss import RangeLoss
 
 __all__ = ["Exponential", "NoisyMax", "PermuteAndFlip", "TopK", "monotone_of"]
 
@@ -240,6 +241,15 @@ class Exponential(_Selection):
     >>> round(mechanism.law([6] + 9 * [0]).mass(0), 4)
     0.6906
     """
+
+    @property
+    def privacy_loss(self) -> RangeLoss:
+        """A loss within an interval of length epsilon, whatever the scores.
+
+        log P(j)/Q(j) = rate (u_j - v_j) + a number that is the same for all j, and rate times the
+        range of u_j - v_j is at most epsilon.
+        """
+        return RangeLoss(neighbours=self.neighbours, epsilon=self.epsilon)
 
     def _choose(self, read: Candidates, source: Source) -> int:
         return by_rejection(read, self.rate, source)

@@ -1,0 +1,389 @@
+"""A budget: charge it before every release, and it refuses what would exceed it.
+
+Guarantee. Whatever is released after successful charges has, all together, the budget's guarantee,
+however the analyst chose each release from the answers before it. (With `gamma`: if she chose
+those that cost gamma ahead.)
+Neighbours. As said when the budget is made; losses under another relation are refused.
+Assumes. Every release is charged first, in this process, with its true loss.
+Proof. `discreet.privacy.filter`, for the rule that the budget was made with. A charge is checked
+and booked under one lock, for the budget and for all that it is part of, or not at all. For
+parallel branches: a person is in one of the disjoint parts, so that her loss is at most that of her
+branch, and the whole is charged the largest of the branches, currency by currency.
+Tested by tests/privacy/test_budget.py
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any, NoReturn, Protocol
+
+from discreet.errors import BudgetExceededError, ParameterError, UnsupportedError
+from discreet.exact import Exact, positive, shown, whole
+from discreet.privacy.balance import Balance, Node, Parts
+from discreet.privacy.bounds import LONGEST
+from discreet.privacy.dial import LARGEST, Dial, Made, crossing, name_of
+from discreet.privacy.filter import (
+    DELTA,
+    EPSILON,
+    GAMMA,
+    Accounting,
+    Amounts,
+    Cap,
+    Limits,
+    Rule,
+    guaranteed,
+    prices,
+)
+from discreet.privacy.guarantee import Guarantee, Neighbours, neighbours_of
+from discreet.privacy.loss import HasLoss, Loss, PureLoss, loss_of
+
+__all__ = ["Balance", "Budget", "Chargeable"]
+
+MOST = 10**12  # times that one charge may count
+
+
+class Chargeable(Protocol):
+    """What every budget offers, in memory or on disk; tests/contracts/budget.py checks it."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What everything that is charged to it has together."""
+
+    @property
+    def spent(self) -> Balance:
+        """What was charged so far."""
+
+    @property
+    def left(self) -> Balance:
+        """What may still be charged."""
+
+    def affords(self, release: Loss | HasLoss, *, times: int = 1) -> bool:
+        """Whether a charge would be accepted now."""
+
+    def charge(self, release: Loss | HasLoss, *, times: int = 1) -> None:
+        """Book a loss, or raise BudgetExceededError and book nothing."""
+
+
+class Budget:
+    """How much may leak in all, and how much has.
+
+    Guarantee. What is released after successful charges has `guarantee`, however it was chosen.
+    Proof. At the top of this module.
+    Tested by tests/privacy/test_budget.py
+
+    Args:
+        epsilon: the budget of pure privacy or, with `delta`, of approximate privacy.
+        delta: 0, or the delta of the whole.
+        rho: instead of epsilon: a budget of zero-concentrated privacy.
+        renyi: instead of epsilon: {order: divergence}, all of which must hold.
+        accounting: for epsilon and delta: "zcdp" (rhos are added up, or epsilons while they fit;
+            the default), "renyi" (one order, fixed ahead in `order`, or epsilons while they fit),
+            or "basic" (epsilons and deltas are added up).
+        order: the order of accounting="renyi"; `dp.best_order` finds a good one.
+        failures: how much of delta is kept for releases that have a delta of their own. It has to
+            be said ahead; plain sums need no such word.
+        gamma: above 0, random differential privacy may be charged too, and the whole is no better
+            than random differential privacy. Every release that costs gamma has to be chosen
+            ahead, before the first answer: gammas do not add up for those who look first.
+        neighbours: "add_or_remove" or "replace".
+
+    >>> budget = Budget(epsilon=1)
+    >>> budget.charge(PureLoss(epsilon="0.7"))
+    >>> print(budget.left)
+    epsilon 0.3
+    >>> budget.charge(PureLoss(epsilon="0.5"))
+    Traceback (most recent call last):
+        ...
+    discreet.errors.BudgetExceededError: this release costs epsilon 0.5, and epsilon 0.3 is left; \
+nothing was charged and nothing was released. One pure release of epsilon 0.3 would still fit; \
+budget.finest(...) makes it
+    """
+
+    __slots__ = ("_losses", "_node")
+
+    def __init__(  # noqa: PLR0913 - every word that an owner may say
+        self,
+        *,
+        epsilon: Exact | None = None,
+        delta: Exact = 0,
+        rho: Exact | None = None,
+        renyi: Mapping[Exact, Exact] | None = None,
+        accounting: Accounting | None = None,
+        order: Exact | None = None,
+        failures: Exact = 0,
+        gamma: Exact = 0,
+        neighbours: Neighbours = "add_or_remove",
+    ) -> None:
+        limits = Limits(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            renyi=renyi,
+            accounting=accounting,
+            order=order,
+            failures=failures,
+            gamma=gamma,
+        )
+        self._node = Node(limits.rule(neighbours_of(neighbours)), None)
+        self._losses: Counter[Loss] = Counter()
+
+    @classmethod
+    def _over(cls, node: Node) -> Budget:
+        part = cls.__new__(cls)
+        part._node, part._losses = node, Counter()  # noqa: SLF001
+        return part
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What everything that is charged here has together."""
+        return self._node.nearest_rule().guarantee
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that the guarantee speaks of."""
+        return self.guarantee.neighbours
+
+    @property
+    def spent(self) -> Balance:
+        """What was charged here so far."""
+        return self._node.spent()
+
+    @property
+    def left(self) -> Balance:
+        """What may still be charged here; where a rule needs one of two caps, both are said."""
+        return self._node.left()
+
+    @property
+    def losses(self) -> Mapping[Loss, int]:
+        """What was charged here directly: each distinct loss with its number."""
+        with self._node.lock:
+            return dict(self._losses)
+
+    def __len__(self) -> int:
+        with self._node.lock:
+            return sum(self._losses.values())
+
+    def __repr__(self) -> str:
+        return f"Budget({self.guarantee}; spent {self.spent})"
+
+    def __bool__(self) -> bool:
+        return True
+
+    def affords(self, release: Loss | HasLoss, *, times: int = 1) -> bool:
+        """Whether this charge would be accepted now."""
+        _, amounts = self._priced(release, self._number(times))
+        with self._node.lock:
+            return self._node.plan(amounts) is not None
+
+    def charge(self, release: Loss | HasLoss, *, times: int = 1) -> None:
+        """Book the loss of a release, `times` over, before it is made; or refuse, booking nothing.
+
+        Takes a loss or a mechanism. Safe from several threads.
+        """
+        number = self._number(times)
+        loss, amounts = self._priced(release, number)
+        with self._node.lock:
+            plan = self._node.plan(amounts)
+            if plan is None:
+                self._refuse(loss, amounts)
+            for node, totals in plan:
+                node.totals = totals
+            self._losses[loss] += number
+
+    @staticmethod
+    def _number(times: object) -> int:
+        if type(times) is int and 1 <= times <= MOST:
+            return times
+        return whole(times, name="times", at_least=1, at_most=MOST)
+
+    def _priced(self, release: Loss | HasLoss, times: int) -> tuple[Loss, Amounts]:
+        loss = loss_of(release)
+        if loss.neighbours != self.neighbours:
+            raise ParameterError(
+                "neighbours",
+                loss.neighbours,
+                f"of the release must be {self.neighbours!r}, like the budget's; nothing was "
+                "charged",
+            )
+        if self._node.process != os.getpid():
+            raise UnsupportedError(
+                "this budget belongs to another process: a copy made by fork could spend it "
+                "twice. Nothing was charged"
+            )
+        amounts = self._node.price(loss)
+        if times == 1:
+            return loss, amounts
+        return loss, tuple(None if one is None else times * one for one in amounts)
+
+    def _refuse(self, loss: Loss, amounts: Amounts) -> NoReturn:
+        asked = Balance(tuple(zip(self._node.currencies, amounts, strict=True)))
+        left = self.left
+        could = self._largest(self._pure, "epsilon") or None
+        hint = (
+            "Nothing more fits"
+            if could is None
+            else f"One pure release of epsilon {shown(could)} would still fit; "
+            "budget.finest(...) makes it"
+        )
+        raise BudgetExceededError(
+            f"this release costs {asked}, and {left} is left; nothing was charged and nothing was "
+            f"released. {hint}{self._why(loss)}",
+            asked=loss,
+            left=left,
+            could=could,
+        )
+
+    def _why(self, loss: Loss) -> str:
+        """A word on what no amount of budget would help against."""
+        names = {currency.name for currency in self._node.currencies}
+        gamma, fails, pure = prices(loss, (GAMMA, DELTA, EPSILON))
+        if gamma and self.left.gamma == 0:
+            return ". (It is random differential privacy: say gamma=... to allow that at all)"
+        if fails and not self.left.delta:
+            return ". (It may fail: use a budget of epsilon and delta, and say failures=...)"
+        if pure is None and not names & {"rho", "renyi"}:
+            return ". (Its noise has no pure epsilon: use a budget with a delta, or of rho)"
+        return ""
+
+    def _pure(self, epsilon: Fraction) -> PureLoss:
+        return PureLoss(epsilon=epsilon, neighbours=self.neighbours)
+
+    def _largest(self, make: Callable[[Fraction], Loss | HasLoss | None], dial: str) -> Fraction:
+        """The largest number for which `make` gives something affordable, rounded down; or 0."""
+
+        def exceeds(at: Fraction) -> bool:
+            made = make(at)
+            return made is None or not self.affords(made)
+
+        exact = {str(each): amount for each, amount in self.left.amounts}.get(dial) or Fraction(0)
+        if 0 < exact <= LARGEST and exact.denominator.bit_length() <= LONGEST:
+            more = min(exact * 1001 / 1000, LARGEST)
+            if not exceeds(exact) and (exact == LARGEST or exceeds(more)):
+                return exact
+        low, _ = crossing(exceeds, exact or Fraction(1))
+        return low or Fraction(0)
+
+    def finest(self, maker: Callable[..., Made], **parameters: Any) -> Made:
+        """The least noise that is still affordable: the maker with its largest epsilon.
+
+        `maker` is a mechanism, or any function of `epsilon` (or of what its `dial` names, as `rho`
+        for `dp.Gaussian`) that returns something with a `privacy_loss`. It is told the neighbours
+        of the budget where it asks for them. Nothing is charged.
+
+        >>> import discreet as dp
+        >>> budget = dp.Budget(epsilon=1)
+        >>> budget.charge(dp.Geometric(epsilon="0.9"))
+        >>> budget.finest(dp.Geometric, sensitivity=1)
+        Geometric(epsilon='0.1', sensitivity=1, neighbours='add_or_remove')
+        """
+        dial = Dial.of(maker, parameters, self.neighbours)
+        found = self._largest(dial.tried, dial.name)
+        if not found:
+            raise BudgetExceededError(
+                f"nothing that {name_of(maker)} can make is affordable: {self.left} is left. "
+                "Nothing was charged",
+                asked=None,
+                left=self.left,
+                could=None,
+            )
+        return dial.at(found)
+
+    def allowance(self, **limits: Any) -> Budget:
+        """A part of this budget with limits of its own; what it spends, the whole spends too.
+
+        The limits are those of `Budget`. Several allowances may add up to more than the whole:
+        each is a ceiling, and the whole is never exceeded.
+        """
+        known = {field.name for field in fields(Limits)}
+        for name in limits:
+            if name not in known:
+                raise ParameterError(name, None, f"is no limit; these are: {', '.join(known)}")
+        rule = Limits(**limits).rule(self.neighbours)
+        return Budget._over(Node(rule, self._node))
+
+    def split(self, parts: int | Mapping[str, Exact]) -> Any:
+        """Divide what is left, ahead of time: into equal parts, or by named weights.
+
+        Returns a list, or a dictionary of allowances that add up to exactly what is left. Sums of
+        rhos (or divergences) are divided where the budget adds these up, of epsilons otherwise.
+
+        >>> shares = Budget(epsilon=1).split({"counts": 3, "sums": 2})
+        >>> print(shares["counts"].left, "|", shares["sums"].left)
+        epsilon 0.6 | epsilon 0.4
+        """
+        with self._node.lock:
+            return self._split(parts)
+
+    def _split(self, parts: int | Mapping[str, Exact]) -> Any:
+        if isinstance(parts, Mapping):
+            weights = {name: positive(parts[name], name=f"weight {name!r}") for name in parts}
+            if not weights:
+                raise ParameterError("parts", None, "must name at least one part")
+            whole_ = sum(weights.values())
+            return {name: self._share(weight / whole_) for name, weight in weights.items()}
+        number = whole(parts, name="parts", at_least=1, at_most=10**6)
+        return [self._share(Fraction(1, number)) for _ in range(number)]
+
+    def _share(self, part: Fraction) -> Budget:
+        rule, left = self._node.nearest_rule(), dict(self.left.amounts)
+        rooms = {cap.currency: left[cap.currency] or Fraction(0) for cap in rule.caps}
+        main = [cap.currency for cap in rule.any_of if rooms[cap.currency]][-1:]
+        shared = [*main, *(cap.currency for cap in rule.all_of)]
+        caps = tuple(Cap(currency, part * rooms[currency]) for currency in shared)
+        if not any(cap.limit for cap in caps):
+            raise BudgetExceededError(
+                "nothing is left to be split; nothing was charged",
+                asked=None,
+                left=self.left,
+                could=None,
+            )
+        share = Rule(caps, (), guaranteed(caps, rule.guarantee))
+        return Budget._over(Node(share, self._node))
+
+    def parallel(self, parts: Iterable[str]) -> dict[str, Budget]:
+        """A branch for each of several disjoint parts of the people; the whole pays the largest.
+
+        Assumes. No person is in two parts, and which part she is in is decided by her own data
+        alone. Only for neighbours that differ by one added or removed person: a *replaced* person
+        can leave one part and enter another, so that two branches would count.
+
+        >>> budget = Budget(epsilon=1)
+        >>> regions = budget.parallel(["north", "south"])
+        >>> regions["north"].charge(PureLoss(epsilon="0.7"))
+        >>> regions["south"].charge(PureLoss(epsilon="0.8"))
+        >>> print(budget.left, "|", regions["north"].left)
+        epsilon 0.2 | epsilon 0.3
+        """
+        given: object = parts
+        names = list(given) if isinstance(given, Iterable) else []
+        if not names or len(set(names)) != len(names) or isinstance(parts, str):
+            raise ParameterError("parts", parts, "must be a list of different names")
+        if self.neighbours != "add_or_remove":
+            raise ParameterError(
+                "neighbours",
+                self.neighbours,
+                "must be 'add_or_remove' for parallel branches: a replaced person can leave one "
+                "part and enter another",
+            )
+        if self.left.gamma:
+            raise ParameterError(
+                "gamma",
+                self.left.gamma,
+                "must be 0 for parallel branches: nobody knows in whose part the random pair of "
+                "neighbours differs, so that gammas of all branches would add up",
+            )
+        parts_ = Parts(None, self._node)
+        return {name: Budget._over(Node(None, parts_)) for name in names}
+
+    def __copy__(self) -> NoReturn:
+        raise UnsupportedError("a budget is not copied: the copy could be spent a second time")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        self.__copy__()
