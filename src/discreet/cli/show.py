@@ -118,11 +118,11 @@ def show_demo(found: Demo) -> None:
     for ask in found.payroll:
         table.add_row(ask.question, ask.epsilon, ask.answer, ask.truth, ask.within)
     screen.print(table)
-    screen.print(
-        f"All of it together cost each person epsilon {found.spent}. (The truth is shown because "
-        "these people are made up. A curator never shows it.)"
-    )
-    screen.print("\n[bold]3. Believe it[/bold]: the guarantee, proved by enumeration just now")
+    screen.print("(The truth is shown because these people are made up. A curator never shows it.)")
+    screen.print("\n[bold]3. The budget[/bold]: every question was charged before it was answered")
+    for said in found.budget:
+        screen.print(Padding(escape(said), (0, 0, 0, 3)))
+    screen.print("\n[bold]4. Believe it[/bold]: the guarantee, proved by enumeration just now")
     for verdict in found.verdicts:
         screen.print(Padding(escape(verdict), (0, 0, 0, 3)))
     screen.print("\nFigure: " + ", ".join(str(path) for path in found.figures))

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.exact import verify
+from discreet.errors import BudgetExceededError
 from discreet.gallery import data
 from discreet.mechanisms.counts import count, histogram
 from discreet.mechanisms.geometric import Geometric
 from discreet.mechanisms.rejection import RejectionGeometric
 from discreet.mechanisms.selection import NoisyMax
+from discreet.privacy.budget import Budget
 
 __all__ = ["Demo", "run_demo"]
 
@@ -49,7 +51,7 @@ class Demo:
     classroom: list[ClassroomLine]
     people: int
     payroll: list[PayrollLine]
-    spent: str
+    budget: list[str]
     verdicts: list[str]
     figures: list[Path]
 
@@ -58,15 +60,16 @@ def run_demo(folder: Path) -> Demo:
     """Run the demo and save its figure as PNG and SVG into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     amounts = data.salaries()
-    noisy = {
-        epsilon: histogram(amounts, bins=BINS, range=RANGE, epsilon=epsilon)[0]
-        for epsilon in ("1", "0.01")
-    }
+    budget, noisy = Budget(epsilon="2.5"), {}
+    for epsilon in ("1", "0.01"):
+        budget.charge(Geometric(epsilon=epsilon))  # a person is in one bin of a histogram
+        noisy[epsilon] = histogram(amounts, bins=BINS, range=RANGE, epsilon=epsilon)[0]
+    lines = payroll_lines(amounts, noisy["1"], budget)
     return Demo(
         classroom=classroom_lines(),
         people=len(amounts),
-        payroll=payroll_lines(amounts, noisy["1"]),
-        spent="2.12",  # 1 and 0.01 for the counts, 1 and 0.01 for the histograms, 0.1
+        payroll=lines,
+        budget=budget_lines(budget),
         verdicts=[
             str(verify(Geometric(epsilon="0.1", bounds=(0, 30)))),
             str(verify(RejectionGeometric(epsilon="0.1", bounds=(0, 30)))),
@@ -99,14 +102,18 @@ def classroom_lines() -> list[ClassroomLine]:
     ]
 
 
-def payroll_lines(amounts: NDArray[np.int64], private: NDArray[np.int64]) -> list[PayrollLine]:
-    """Four private questions, each on its own epsilon."""
+def payroll_lines(
+    amounts: NDArray[np.int64], private: NDArray[np.int64], budget: Budget
+) -> list[PayrollLine]:
+    """Four private questions, each on its own epsilon, charged before they are answered."""
     rich = amounts > 100_000
     members = np.bincount(data.departments(len(amounts)), minlength=len(data.DEPARTMENTS))
     scores = {name: int(size) for name, size in zip(data.DEPARTMENTS, members, strict=True)}
     exact = np.histogram(amounts, bins=BINS, range=RANGE)[0]
     fullest = int(np.argmax(private))
     noise, selection = Geometric(epsilon=1), NoisyMax(epsilon="0.1", monotone=True)
+    for release in (noise, Geometric(epsilon="0.01"), selection):
+        budget.charge(release)
     lines = [
         PayrollLine(
             "How many earn over 100,000?",
@@ -138,6 +145,26 @@ def payroll_lines(amounts: NDArray[np.int64], private: NDArray[np.int64]) -> lis
         )
     )
     return lines
+
+
+def budget_lines(budget: Budget) -> list[str]:
+    """What the questions cost together, what is still possible, and what a delta would buy."""
+    finest = budget.finest(Geometric)
+    small, many = Geometric(epsilon="0.01"), Budget(epsilon=1, delta="1e-6")
+    while many.affords(small):
+        many.charge(small)
+    try:
+        budget.charge(Geometric(epsilon=1))
+        refused = "affordable"
+    except BudgetExceededError:
+        refused = "refused"
+    within = f"epsilon {float(finest.epsilon):g}, within {finest.error(0.95)} with 95 %"
+    return [
+        f"All of it together cost each person {budget.spent} of 2.5; {budget.left} is left.",
+        f"One more count at epsilon 1 is {refused}. The finest that still fits: {within}.",
+        f"With a delta of one in a million, epsilon 1 holds {len(many)} counts at epsilon 0.01; "
+        "adding up epsilons would stop at 100.",
+    ]
 
 
 def save_figure(

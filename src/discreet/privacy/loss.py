@@ -82,12 +82,11 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class PureLoss(_Stored):
-    """A release of which only a pure bound is known: the loss is at most epsilon, always."""
+class _EpsilonLoss(_Stored):
+    """What the losses that are told by their epsilon alone have in common."""
 
     neighbours: Neighbours
     epsilon: Fraction
-    kind: ClassVar[str] = "pure"
 
     def __init__(self, *, epsilon: Exact, neighbours: Neighbours = _EITHER) -> None:
         self._put(neighbours, epsilon=PureDP(epsilon).epsilon)
@@ -99,24 +98,32 @@ class PureLoss(_Stored):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class RangeLoss(_Stored):
+class PureLoss(_EpsilonLoss):
+    """A release of which only a pure bound is known: the loss is at most epsilon, always."""
+
+    kind: ClassVar[str] = "pure"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RangeLoss(_EpsilonLoss):
     """A release whose loss lies, for each pair of neighbours, in some interval of length epsilon.
 
     The exponential mechanism is one (Durfee and Rogers 2019). It is epsilon-private, because the
     interval contains 0, and concentrated four times as well as that alone would tell.
     """
 
-    neighbours: Neighbours
-    epsilon: Fraction
     kind: ClassVar[str] = "range"
 
-    def __init__(self, *, epsilon: Exact, neighbours: Neighbours = _EITHER) -> None:
-        self._put(neighbours, epsilon=PureDP(epsilon).epsilon)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """The guarantee that this loss amounts to, alone."""
-        return PureDP(self.epsilon, self.neighbours)
+@dataclass(frozen=True, slots=True, init=False)
+class LaplaceLoss(_EpsilonLoss):
+    """Continuous Laplace noise of scale sensitivity/epsilon on one real number.
+
+    For adding up releases that were made elsewhere. (`dp.Laplace` draws geometric noise on a grid
+    and leaks a `GeometricLoss`, which is exact.)
+    """
+
+    kind: ClassVar[str] = "laplace"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -168,86 +175,50 @@ class GeometricLoss(_Stored):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class LaplaceLoss(_Stored):
-    """Continuous Laplace noise of scale sensitivity/epsilon on one real number.
-
-    For adding up releases that were made elsewhere. (`dp.Laplace` draws geometric noise on a grid
-    and leaks a `GeometricLoss`, which is exact.)
-    """
+class _SquaredLoss(_Stored):
+    """What the losses of normal noise, discrete or not, have in common."""
 
     neighbours: Neighbours
-    epsilon: Fraction
-    kind: ClassVar[str] = "laplace"
+    sigma_squared: Fraction
+    distance_squared: Fraction
 
-    def __init__(self, *, epsilon: Exact, neighbours: Neighbours = _EITHER) -> None:
-        self._put(neighbours, epsilon=PureDP(epsilon).epsilon)
+    def __init__(
+        self,
+        *,
+        sigma_squared: Exact,
+        distance_squared: Exact = 1,
+        neighbours: Neighbours = _EITHER,
+    ) -> None:
+        self._put(
+            neighbours,
+            sigma_squared=positive(sigma_squared, name="sigma_squared"),
+            distance_squared=positive(distance_squared, name="distance_squared"),
+        )
 
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee that this loss amounts to, alone."""
-        return PureDP(self.epsilon, self.neighbours)
+        return ZCDP(self.distance_squared / (2 * self.sigma_squared), self.neighbours)
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class GaussianLoss(_Stored):
+class GaussianLoss(_SquaredLoss):
     """Discrete Gaussian noise of variance parameter sigma_squared on a vector of integers.
 
     `distance_squared` bounds the squared Euclidean distance that one person moves the vector.
     """
 
-    neighbours: Neighbours
-    sigma_squared: Fraction
-    distance_squared: Fraction
     kind: ClassVar[str] = "gaussian"
-
-    def __init__(
-        self,
-        *,
-        sigma_squared: Exact,
-        distance_squared: Exact = 1,
-        neighbours: Neighbours = _EITHER,
-    ) -> None:
-        self._put(
-            neighbours,
-            sigma_squared=positive(sigma_squared, name="sigma_squared"),
-            distance_squared=positive(distance_squared, name="distance_squared"),
-        )
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The guarantee that this loss amounts to, alone."""
-        return ZCDP(self.distance_squared / (2 * self.sigma_squared), self.neighbours)
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class NormalLoss(_Stored):
+class NormalLoss(_SquaredLoss):
     """Continuous normal noise of variance sigma_squared on a vector of real numbers.
 
     For adding up releases that were made elsewhere; `dp.Gaussian` leaks a `GaussianLoss`.
     """
 
-    neighbours: Neighbours
-    sigma_squared: Fraction
-    distance_squared: Fraction
     kind: ClassVar[str] = "normal"
-
-    def __init__(
-        self,
-        *,
-        sigma_squared: Exact,
-        distance_squared: Exact = 1,
-        neighbours: Neighbours = _EITHER,
-    ) -> None:
-        self._put(
-            neighbours,
-            sigma_squared=positive(sigma_squared, name="sigma_squared"),
-            distance_squared=positive(distance_squared, name="distance_squared"),
-        )
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The guarantee that this loss amounts to, alone."""
-        return ZCDP(self.distance_squared / (2 * self.sigma_squared), self.neighbours)
 
 
 @dataclass(frozen=True, slots=True, init=False)
