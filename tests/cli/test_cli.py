@@ -81,7 +81,8 @@ def test_demo_where_nothing_can_be_written(tmp_path):
 def test_demo(tmp_path):
     found = runner.invoke(app, ["demo", "--out", str(tmp_path / "new")])
     assert found.exit_code == 0, found.output
-    for number in ("7.4715", "6.9750", "4.9604", "5.6857", "29,000"):
+    words = ("epsilon 2.12 of 2.5", "at epsilon 1 is refused", "holds 487 counts")
+    for number in ("7.4715", "6.9750", "4.9604", "5.6857", "29,000", *words):
         assert number in found.output
     assert (tmp_path / "new" / "counts.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "new" / "counts.svg").read_text().startswith("<svg")

@@ -150,20 +150,20 @@ def payroll_lines(
 def budget_lines(budget: Budget) -> list[str]:
     """What the questions cost together, what is still possible, and what a delta would buy."""
     finest = budget.finest(Geometric)
-    small, many = Geometric(epsilon="0.01"), Budget(epsilon=1, delta="1e-6")
-    while many.affords(small):
-        many.charge(small)
+    question, many = Geometric(epsilon="0.01"), Budget(epsilon=1, delta="1e-6")
+    while many.affords(question):
+        many.charge(question)
     try:
         budget.charge(Geometric(epsilon=1))
         refused = "affordable"
     except BudgetExceededError:
         refused = "refused"
     within = f"epsilon {float(finest.epsilon):g}, within {finest.error(0.95)} with 95 %"
+    small = f"epsilon 1 holds {len(many)} counts at epsilon 0.01; plain sums would stop at 100"
     return [
         f"All of it together cost each person {budget.spent} of 2.5; {budget.left} is left.",
         f"One more count at epsilon 1 is {refused}. The finest that still fits: {within}.",
-        f"With a delta of one in a million, epsilon 1 holds {len(many)} counts at epsilon 0.01; "
-        "adding up epsilons would stop at 100.",
+        f"With a delta of one in a million, {small}.",
     ]
 
 
