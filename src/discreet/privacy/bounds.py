@@ -1,11 +1,9 @@
 """What one loss amounts to, in each of the currencies that add up; every number rounded up.
 
-| currency | adds up because | function |
-|---|---|---|
-| epsilon | log ratios of probabilities add | `pure_upper` |
-| delta | probabilities of failing add (union bound) | `failure` |
-| rho | Renyi divergences add at every order | `rho_upper` |
-| Renyi divergence at an order | the same, at one order | `renyi_upper` |
+epsilon (`pure_upper`): log ratios of probabilities add.
+delta (`failure`): chances to fail add, by the union bound.
+rho (`rho_upper`): Renyi divergences add, at every order at once.
+divergence of one order (`renyi_upper`): the same, at that order.
 
 Write L for the log ratio log P(out)/Q(out) of a pair of neighbours, K(a) for log E_Q exp(a L), and
 D_a = K(a)/(a - 1) for the Renyi divergence. Always K(0) = K(1) = 0.
