@@ -184,6 +184,15 @@ def test_delta_and_epsilon_turn_each_other_back():
     assert F(99, 100) * F(1, 10**6) <= accountant.delta_upper(epsilon) <= F(1, 10**6)
 
 
+def test_the_deltas_of_the_releases_themselves_are_part_of_every_delta():
+    """At a large epsilon hardly anything else is left of any way."""
+    accountant = of({ApproxLoss(epsilon="0.1", delta="1e-8"): 20})
+    ways = by_name(accountant.explain(epsilon=5))
+    assert ways["basic"] == F(20, 10**8)
+    assert all(value >= F(199, 10**9) for value in ways.values())
+    assert accountant.delta_upper(5) >= F(199, 10**9)
+
+
 def test_explain_is_a_table_that_says_which_and_why():
     text = str(of({dp.Gaussian(rho="0.01").privacy_loss: 3}).explain(delta=MILLIONTH))
     assert text.splitlines()[0] == "3 releases: epsilon at delta 1e-06"

@@ -227,6 +227,23 @@ def test_the_bound_on_transforms_covers_what_they_err():
     assert total.absolute > 10 * erred > 0
 
 
+def test_the_error_of_a_square_counts_for_every_copy_of_it():
+    """Doubling ten times: what the first square errs is in the result 512 times."""
+    total = distribution._Sum(0.001)
+    law = np.full(8, 1 / 8)
+    part = distribution._Part(distribution.Cells(0, law), 8, float(np.linalg.norm(law)))
+    total.compose(part, part, 1)
+    assert total.relative == pytest.approx(18 * distribution.UNIT)
+    total.compose(part, part, 512)
+    assert total.relative == pytest.approx(513 * 18 * distribution.UNIT)
+    long = np.full(5000, 1 / 5000)
+    part = distribution._Part(distribution.Cells(0, long), 5000, float(np.linalg.norm(long)))
+    total.compose(part, part, 1)
+    once = total.absolute
+    total.compose(part, part, 512)
+    assert total.absolute == pytest.approx(513 * once)
+
+
 def test_tails_that_are_cut_off_go_to_infinity(monkeypatch):
     losses = {LaplaceLoss(epsilon="0.5"): 200}
     whole = distribution_of(losses).delta_upper(F(30))
