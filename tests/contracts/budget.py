@@ -396,10 +396,24 @@ def says_when_nothing_would_fit(make):
 
 def says_the_way_out_for_noise_without_a_pure_epsilon(make):
     """A pure budget never takes Gaussian noise, however large it is."""
-    with pytest.raises(dp.BudgetExceededError, match="use a budget with a delta, or of rho"):
+    with pytest.raises(dp.BudgetExceededError, match="no pure epsilon"):
         make(epsilon=1000).charge(GaussianLoss(sigma_squared=10**9))
     with pytest.raises(dp.BudgetExceededError, match="epsilon and delta, and say failures="):
         make(rho=1).charge(ApproxLoss(epsilon="0.1", delta="1e-9"))
+
+
+def several_are_booked_together_or_not_at_all(make):
+    """Six releases of which five fit: none is charged."""
+    budget = make(epsilon=1)
+    releases = [PureLoss(epsilon="0.2")] * 5
+    with pytest.raises(dp.BudgetExceededError, match=r"these 6 releases cost epsilon 1\.2"):
+        budget.charge(*releases, PureLoss(epsilon="0.2"))
+    assert budget.spent.epsilon == 0
+    assert not budget.affords(*releases, PureLoss(epsilon="0.2"))
+    budget.charge(*releases)
+    assert budget.spent.epsilon == 1
+    with pytest.raises(dp.ParameterError, match="releases are missing"):
+        budget.charge()
 
 
 def what_could_be_asked_fits_and_little_more_does_not(make):
@@ -447,6 +461,7 @@ CONTRACT = [
     says_what_was_asked_what_is_left_and_what_would_fit,
     says_when_nothing_would_fit,
     says_the_way_out_for_noise_without_a_pure_epsilon,
+    several_are_booked_together_or_not_at_all,
     what_could_be_asked_fits_and_little_more_does_not,
     says_its_guarantee,
 ]

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -135,3 +137,20 @@ def test_count():
         0 <= dp.count(flags[:3], epsilon="0.1", neighbours="replace") <= 3 for _ in range(50)
     )
     assert any(dp.count(flags[:3], epsilon="0.1") < 0 for _ in range(200))  # fails below 1e-20
+
+
+def test_a_budget_is_charged_before_anything_is_counted():
+    budget = dp.Budget(epsilon=1)
+    dp.count([True, False], epsilon="0.4", budget=budget)
+    dp.histogram([1, 2], bins=2, range=(0, 2), epsilon="0.5", budget=budget)
+    assert budget.left.epsilon == Fraction(1, 10)
+    with pytest.raises(dp.BudgetExceededError):
+        dp.count([True], epsilon="0.2", budget=budget)
+    with pytest.raises(dp.BudgetExceededError):
+        dp.histogram([1], bins=2, range=(0, 2), epsilon="0.2", budget=budget)
+    assert budget.left.epsilon == Fraction(1, 10)
+    replacing = dp.Budget(rho=1, neighbours="replace")
+    dp.histogram([1], bins=2, range=(0, 2), epsilon=1, neighbours="replace", budget=replacing)
+    assert list(replacing.losses) == [
+        dp.losses.GeometricLoss(epsilon=1, changes=2, neighbours="replace")
+    ]

@@ -68,9 +68,27 @@ def test_balances_read_by_name_and_in_words():
     balance = Balance(((EPSILON, F(1, 10)), (RHO, None)))
     assert balance.epsilon == F(1, 10)
     assert balance.rho is None
-    assert str(balance) == "epsilon 0.1, rho without end"
+    assert str(balance) == "epsilon 0.1, no finite rho"
     with pytest.raises(dp.UnsupportedError, match="does not count gamma; it counts epsilon, rho"):
         _ = balance.gamma
+
+
+def test_of_two_ways_that_are_open_both_are_said_and_a_closed_one_is_not():
+    assert str(Balance(((EPSILON, F(1, 2)), (RHO, F(1, 4))), (EPSILON, RHO))) == (
+        "epsilon 0.5 or rho 1/4"
+    )
+    assert str(Balance(((EPSILON, F(0)), (RHO, F(1, 4))), (EPSILON, RHO))) == "rho 1/4"
+    assert str(Balance(((EPSILON, F(0)), (RHO, F(0))), (EPSILON, RHO))) == "nothing"
+    assert repr(Balance(((EPSILON, F(1)),))) == "<epsilon 1>"
+
+
+def test_a_share_says_what_it_divides_and_a_branch_no_more_than_can_be_had():
+    whole = dp.Budget(epsilon=1, delta="1e-6")
+    assert str(whole.split(8)[0].left).startswith("rho about 0.003")
+    regions = whole.parallel(["north", "south"])
+    regions["south"].charge(dp.losses.PureLoss(epsilon="0.3"))  # beyond the cap of rho
+    assert str(regions["north"].left) == "epsilon 1"
+    assert not regions["north"].affords(dp.losses.ZCDPLoss(rho="1e-6"))
 
 
 def test_a_refusal_survives_the_way_to_another_process():

@@ -228,7 +228,7 @@ def test_both_ways_of_counting_are_open():
     budget.charge(GaussianLoss(sigma_squared=1000))
     assert budget.spent.epsilon is None
     assert budget.left.epsilon == 0 < budget.left.rho
-    assert "epsilon without end" in repr(budget)
+    assert "removed); rho about 0.022656 left" in repr(budget)
 
 
 # The finest.
@@ -648,13 +648,41 @@ def is_refused(budget, release):
     return False
 
 
+@pytest.mark.parametrize(
+    ("maker", "parameters", "said"),
+    [
+        (dp.Geometric, {"sensitivty": 1}, "sensitivty"),
+        (dp.Laplace, {}, "sensitivity"),
+        (dp.Laplace, {"sensitivity": -1, "grid": 1}, "sensitivity must be above 0"),
+        (dp.Staircase, {"sensitivity": 0}, "sensitivity must be at least 1"),
+    ],
+)
+def test_a_mistake_in_what_finest_is_told_is_named(maker, parameters, said):
+    with pytest.raises(dp.ParameterError, match=said):
+        dp.Budget(epsilon=1).finest(maker, **parameters)
+
+
+def test_what_cannot_be_afforded_at_all_says_why():
+    with pytest.raises(dp.BudgetExceededError, match="no pure epsilon"):
+        dp.Budget(epsilon=1).finest(dp.Gaussian)
+    with pytest.raises(dp.BudgetExceededError, match="say failures="):
+        dp.Budget(epsilon=1, delta="1e-6").finest(dp.SelectKeys, delta="1e-7")
+
+
+def test_a_class_and_a_number_are_no_releases():
+    with pytest.raises(dp.InputTypeError, match="not the class Geometric; make one first"):
+        dp.Budget(epsilon=1).charge(dp.Geometric)
+    with pytest.raises(dp.InputTypeError, match="not float; such as dp"):
+        dp.Budget(epsilon=1).charge(0.1)
+
+
 def test_a_budget_is_true_and_says_what_it_is():
     budget = dp.Budget(epsilon=1)
     assert budget
     budget.charge(pure("0.2"), times=2)
     budget.charge(dp.Geometric(epsilon="0.3"))
     assert len(budget) == 3
-    assert repr(budget) == f"Budget({dp.PureDP(1)}; spent epsilon 0.7)"
+    assert repr(budget) == f"<Budget: {dp.PureDP(1)}; epsilon 0.3 left>"
     assert sum(budget.losses.values()) == 3
     budget.losses.clear()
     assert len(budget) == 3

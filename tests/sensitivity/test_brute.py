@@ -172,11 +172,20 @@ def test_a_search_that_would_not_end_is_refused_before_it_starts():
         {"neighbours": "bounded"},
         {"at_most": 0},
         {"claimed": "much"},
-        {"claimed": of_count("add_or_remove")},
-        {"claimed": of_histogram("replace", "L2")},
+        {"claimed": of_count("add_or_remove"), "neighbours": "replace"},
+        {"claimed": of_histogram("replace", "L2"), "norm": "L1"},
     ],
 )
 def test_nonsense_is_refused(wrong):
     how = {"query": sum, "claimed": 1, "records": (0, 1), "n": 2} | wrong
     with pytest.raises(ParameterError):
         check_sensitivity(**how)
+
+
+def test_a_claim_brings_its_own_norm_and_relation():
+    from discreet.sensitivity import check_sensitivity, of_sum
+
+    found = check_sensitivity(sum, of_sum(0, 4), records=range(5), n=3)
+    assert found.holds
+    assert found.tight
+    assert check_sensitivity(sum, 4, records=range(5), n=3, norm="L1").holds

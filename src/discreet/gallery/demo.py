@@ -62,8 +62,9 @@ def run_demo(folder: Path) -> Demo:
     amounts = data.salaries()
     budget, noisy = Budget(epsilon="2.5"), {}
     for epsilon in ("1", "0.01"):
-        budget.charge(Geometric(epsilon=epsilon))  # a person is in one bin of a histogram
-        noisy[epsilon] = histogram(amounts, bins=BINS, range=RANGE, epsilon=epsilon)[0]
+        noisy[epsilon] = histogram(amounts, bins=BINS, range=RANGE, epsilon=epsilon, budget=budget)[
+            0
+        ]
     lines = payroll_lines(amounts, noisy["1"], budget)
     return Demo(
         classroom=classroom_lines(),
@@ -112,13 +113,12 @@ def payroll_lines(
     exact = np.histogram(amounts, bins=BINS, range=RANGE)[0]
     fullest = int(np.argmax(private))
     noise, selection = Geometric(epsilon=1), NoisyMax(epsilon="0.1", monotone=True)
-    for release in (noise, Geometric(epsilon="0.01"), selection):
-        budget.charge(release)
+    budget.charge(selection)
     lines = [
         PayrollLine(
             "How many earn over 100,000?",
             epsilon,
-            f"{count(rich, epsilon=epsilon):,}",
+            f"{count(rich, epsilon=epsilon, budget=budget):,}",
             f"{int(rich.sum()):,}",
             f"± {Geometric(epsilon=epsilon).error(0.95)}",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from discreet.mechanisms.geometric import Geometric
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours, neighbours_of
 
+if TYPE_CHECKING:
+    from discreet.privacy.budget import Chargeable
+
 __all__ = ["count", "histogram"]
 
 LARGEST_BINS = 1 << 31
@@ -26,9 +29,10 @@ def count(
     *,
     epsilon: Exact,
     neighbours: Neighbours = "add_or_remove",
+    budget: Chargeable | None = None,
     source: Source | None = None,
 ) -> int:
-    """How many of `flags` are true, with two-sided geometric noise.
+    """How many of `flags` are true, with two-sided geometric noise; `budget` is charged first.
 
     Guarantee. Epsilon-differential privacy if each person is one flag. When a person is added or
     removed the count moves by at most 1 and the answer is any integer, unbiased; when a person is
@@ -49,10 +53,12 @@ def count(
     relation = neighbours_of(neighbours)
     bounds = (0, int(array.size)) if relation == "replace" and array.size else None
     mechanism = Geometric(epsilon=epsilon, bounds=bounds, neighbours=relation)
+    if budget is not None:
+        budget.charge(mechanism)
     return mechanism.release(int(np.count_nonzero(array)), source=source)
 
 
-def histogram(
+def histogram(  # noqa: PLR0913 - numpy's arguments, and ours
     values: ArrayLike,
     *,
     bins: int | Sequence[float],
@@ -60,6 +66,7 @@ def histogram(
     epsilon: Exact,
     outside: Literal["drop", "clamp"] = "drop",
     neighbours: Neighbours = "add_or_remove",
+    budget: Chargeable | None = None,
     source: Source | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """A histogram like numpy's, with two-sided geometric noise in every bin, empty ones too.
@@ -79,6 +86,7 @@ def histogram(
         outside: "drop" leaves values outside the edges out, "clamp" counts them in the end bins.
             NaN is left out in both.
         neighbours: "add_or_remove" or "replace".
+        budget: charged before the values are counted; its refusal leaves them alone.
         source: for tests.
 
     Returns:
@@ -97,9 +105,11 @@ def histogram(
         raise InputTypeError(
             f"values must be numbers, not {kind_of(numbers)}; nothing was released"
         )
-    exact = _count_in_bins(numbers, edges, equal=isinstance(bins, int), clamp=outside == "clamp")
     changes = 2 if neighbours_of(neighbours) == "replace" else 1
     mechanism = Geometric(epsilon=epsilon, changes=changes, neighbours=neighbours)
+    if budget is not None:
+        budget.charge(mechanism)
+    exact = _count_in_bins(numbers, edges, equal=isinstance(bins, int), clamp=outside == "clamp")
     return mechanism.release(exact, source=source), edges
 
 

@@ -99,6 +99,9 @@ class Explanation:
         assert value is not None  # noqa: S101 - `chosen` has one
         return value
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         lines = [f"{self.said}: {self.asked}"]
         for way in self.ways:

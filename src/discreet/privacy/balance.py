@@ -21,7 +21,7 @@ from discreet.privacy.bounds import add_upper
 from discreet.privacy.filter import Amounts, Cap, Currency, Rule, prices
 from discreet.privacy.loss import Loss
 
-__all__ = ["Balance", "Node", "Parts"]
+__all__ = ["Balance", "Node", "Parts", "added"]
 
 KNOWN = 4096  # prices that a node remembers
 
@@ -30,12 +30,16 @@ KNOWN = 4096  # prices that a node remembers
 class Balance:
     """An amount in each currency of a budget; a currency that has no end reads None.
 
+    Of the currencies in `either` one is enough: a release is affordable if its price fits any of
+    them (and all the others).
+
     >>> import discreet as dp
     >>> dp.Budget(epsilon=1).left.epsilon
     Fraction(1, 1)
     """
 
     amounts: tuple[tuple[Currency, Fraction | None], ...]
+    either: tuple[Currency, ...] = ()
 
     def __getitem__(self, name: str) -> Fraction | None:
         for currency, amount in self.amounts:
@@ -70,12 +74,25 @@ class Balance:
         return {currency.order: amount for currency, amount in self.amounts if currency.order}
 
     def __str__(self) -> str:
-        said = [
-            f"{currency} {'without end' if amount is None else shown(amount)}"
+        plain = [
+            _said(currency, amount)
             for currency, amount in self.amounts
-            if amount != 0 or currency.name not in ("delta", "gamma")
+            if currency not in self.either and (amount != 0 or currency.name not in _QUIET)
         ]
-        return ", ".join(said)
+        either = [(each, amount) for each, amount in self.amounts if each in self.either]
+        alive = [_said(each, amount) for each, amount in either if amount]
+        dead = ["nothing"] if either and not alive else []
+        return ", ".join([*([" or ".join(alive)] if alive else dead), *plain])
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+_QUIET = ("delta", "gamma")
+
+
+def _said(currency: Currency, amount: Fraction | None) -> str:
+    return f"no finite {currency}" if amount is None else f"{currency} {shown(amount)}"
 
 
 class Node:
@@ -113,7 +130,7 @@ class Node:
     def after(self, amounts: Amounts, below: Amounts) -> tuple[Amounts, Amounts]:
         """The new totals and what is passed on, when `amounts` bring the child to `below`."""
         del below
-        return tuple(map(_plus, self.totals, amounts)), amounts
+        return added(self.totals, amounts), amounts
 
     def plan(self, amounts: Amounts) -> list[tuple[Node, Amounts]] | None:
         """The new totals of this node and all above it, or None where a rule forbids it."""
@@ -147,7 +164,12 @@ class Node:
     def left(self) -> Balance:
         """What may still be charged here."""
         with self.lock:
-            return Balance(tuple((each, self.room(i)) for i, each in enumerate(self.currencies)))
+            rule = self.nearest_rule()
+            counted = [
+                (i, each) for i, each in enumerate(self.currencies) if each in rule.currencies
+            ]
+            either = tuple(cap.currency for cap in rule.any_of)
+            return Balance(tuple((each, self.room(i)) for i, each in counted), either)
 
     def room(self, i: int, *, spare: bool = True) -> Fraction | None:
         """How much of a currency may still come in here; None where nothing limits it.
@@ -191,9 +213,25 @@ class Parts(Node):
     def room_below(self, i: int, total: Fraction | None, *, spare: bool) -> Fraction | None:
         """What the whole has left, and what other branches have paid for already."""
         room, peak = self.room(i, spare=spare), self.totals[i]
-        if room is None or peak is None or total is None:
+        if room is None or peak is None or total is None or self._is_over(i):
             return room
         return room + peak - total
+
+    def _is_over(self, i: int) -> bool:
+        """Whether a cap above is exceeded already, because another one holds in its place."""
+        node, currency = self.parent, self.currencies[i]
+        while node is not None and i < len(node.currencies):
+            total = node.totals[i]
+            for cap in () if node.rule is None else node.rule.caps:
+                if cap.currency == currency and not cap.holds(total):
+                    return True
+            node = node.parent
+        return False
+
+
+def added(first: Amounts, second: Amounts) -> Amounts:
+    """The sum, currency by currency."""
+    return tuple(map(_plus, first, second))
 
 
 def _plus(total: Fraction | None, amount: Fraction | None) -> Fraction | None:

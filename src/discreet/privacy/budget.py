@@ -19,13 +19,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from fractions import Fraction
+from functools import reduce
 from typing import Any, NoReturn, Protocol
 
 from discreet.errors import BudgetExceededError, ParameterError, UnsupportedError
 from discreet.exact import Exact, positive, shown, whole
-from discreet.privacy.balance import Balance, Node, Parts
+from discreet.privacy.balance import Balance, Node, Parts, added
 from discreet.privacy.bounds import LONGEST
-from discreet.privacy.dial import LARGEST, Dial, Made, crossing, name_of
+from discreet.privacy.dial import FINEST, LARGEST, Dial, Made, crossing, name_of
 from discreet.privacy.filter import (
     DELTA,
     EPSILON,
@@ -61,11 +62,11 @@ class Chargeable(Protocol):
     def left(self) -> Balance:
         """What may still be charged."""
 
-    def affords(self, release: Loss | HasLoss, *, times: int = 1) -> bool:
+    def affords(self, *releases: Loss | HasLoss, times: int = 1) -> bool:
         """Whether a charge would be accepted now."""
 
-    def charge(self, release: Loss | HasLoss, *, times: int = 1) -> None:
-        """Book a loss, or raise BudgetExceededError and book nothing."""
+    def charge(self, *releases: Loss | HasLoss, times: int = 1) -> None:
+        """Book all these losses, or raise BudgetExceededError and book nothing."""
 
 
 class Budget:
@@ -159,40 +160,49 @@ budget.finest(...) makes it
 
     @property
     def losses(self) -> Mapping[Loss, int]:
-        """What was charged here directly: each distinct loss with its number."""
+        """What was charged here directly, not through parts; each distinct loss with its number."""
         with self._node.lock:
             return dict(self._losses)
 
     def __len__(self) -> int:
+        """The number of releases that were charged here directly, not through parts."""
         with self._node.lock:
             return sum(self._losses.values())
 
     def __repr__(self) -> str:
-        return f"Budget({self.guarantee}; spent {self.spent})"
+        return f"<Budget: {self.guarantee}; {self.left} left>"
 
     def __bool__(self) -> bool:
         return True
 
-    def affords(self, release: Loss | HasLoss, *, times: int = 1) -> bool:
+    def affords(self, *releases: Loss | HasLoss, times: int = 1) -> bool:
         """Whether this charge would be accepted now."""
-        _, amounts = self._priced(release, self._number(times))
+        _, amounts = self._priced(releases, self._number(times))
         with self._node.lock:
             return self._node.plan(amounts) is not None
 
-    def charge(self, release: Loss | HasLoss, *, times: int = 1) -> None:
+    def charge(self, *releases: Loss | HasLoss, times: int = 1) -> None:
         """Book the loss of a release, `times` over, before it is made; or refuse, booking nothing.
 
-        Takes a loss or a mechanism. Safe from several threads.
+        Takes losses or mechanisms; several are booked together or not at all. Safe from several
+        threads.
+
+        >>> import discreet as dp
+        >>> budget = dp.Budget(epsilon=1)
+        >>> budget.charge(dp.Geometric(epsilon="0.3"), dp.NoisyMax(epsilon="0.2"))
+        >>> print(budget.left)
+        epsilon 0.5
         """
         number = self._number(times)
-        loss, amounts = self._priced(release, number)
+        losses, amounts = self._priced(releases, number)
         with self._node.lock:
             plan = self._node.plan(amounts)
             if plan is None:
-                self._refuse(loss, amounts)
+                self._refuse(losses, amounts)
             for node, totals in plan:
                 node.totals = totals
-            self._losses[loss] += number
+            for loss in losses:
+                self._losses[loss] += number
 
     @staticmethod
     def _number(times: object) -> int:
@@ -200,28 +210,36 @@ budget.finest(...) makes it
             return times
         return whole(times, name="times", at_least=1, at_most=MOST)
 
-    def _priced(self, release: Loss | HasLoss, times: int) -> tuple[Loss, Amounts]:
-        loss = loss_of(release)
-        if loss.neighbours != self.neighbours:
-            raise ParameterError(
-                "neighbours",
-                loss.neighbours,
-                f"of the release must be {self.neighbours!r}, like the budget's; nothing was "
-                "charged",
-            )
+    def _priced(
+        self, releases: tuple[Loss | HasLoss, ...], times: int
+    ) -> tuple[list[Loss], Amounts]:
+        if not releases:
+            raise ParameterError("releases", None, "are missing: say what is to be charged")
         if self._node.process != os.getpid():
             raise UnsupportedError(
                 "this budget belongs to another process: a copy made by fork could spend it "
                 "twice. Nothing was charged"
             )
-        amounts = self._node.price(loss)
+        losses = [self._checked(loss_of(release)) for release in releases]
+        amounts = reduce(added, map(self._node.price, losses))
         if times == 1:
-            return loss, amounts
-        return loss, tuple(None if one is None else times * one for one in amounts)
+            return losses, amounts
+        return losses, tuple(None if one is None else times * one for one in amounts)
 
-    def _refuse(self, loss: Loss, amounts: Amounts) -> NoReturn:
-        asked = Balance(tuple(zip(self._node.currencies, amounts, strict=True)))
-        left = self.left
+    def _checked(self, loss: Loss) -> Loss:
+        if loss.neighbours != self.neighbours:
+            raise ParameterError(
+                "neighbours",
+                loss.neighbours,
+                f"of a release must be {self.neighbours!r} like the budget's (say neighbours=... "
+                "to both); nothing was charged",
+            )
+        return loss
+
+    def _refuse(self, losses: list[Loss], amounts: Amounts) -> NoReturn:
+        counted = {currency for currency, _ in self.left.amounts}
+        pairs = zip(self._node.currencies, amounts, strict=True)
+        asked = Balance(tuple((each, amount) for each, amount in pairs if each in counted))
         could = self._largest(self._pure, "epsilon") or None
         hint = (
             "Nothing more fits"
@@ -229,24 +247,30 @@ budget.finest(...) makes it
             else f"One pure release of epsilon {shown(could)} would still fit; "
             "budget.finest(...) makes it"
         )
+        what = "this release costs" if len(losses) == 1 else f"these {len(losses)} releases cost"
         raise BudgetExceededError(
-            f"this release costs {asked}, and {left} is left; nothing was charged and nothing was "
-            f"released. {hint}{self._why(loss)}",
-            asked=loss,
-            left=left,
+            f"{what} {asked}, and {self.left} is left; nothing was charged and nothing was "
+            f"released. {hint}{self._why(losses)}",
+            asked=losses[0] if len(losses) == 1 else tuple(losses),
+            left=self.left,
             could=could,
         )
 
-    def _why(self, loss: Loss) -> str:
+    def _why(self, losses: list[Loss]) -> str:
         """A word on what no amount of budget would help against."""
-        names = {currency.name for currency in self._node.currencies}
-        gamma, fails, pure = prices(loss, (GAMMA, DELTA, EPSILON))
-        if gamma and self.left.gamma == 0:
+        gamma, fails, pure = reduce(
+            added, (prices(loss, (GAMMA, DELTA, EPSILON)) for loss in losses)
+        )
+        limits = {cap.currency: cap.limit for cap in self._node.nearest_rule().caps}
+        if gamma and not limits.get(GAMMA):
             return ". (It is random differential privacy: say gamma=... to allow that at all)"
-        if fails and not self.left.delta:
+        if fails and not limits.get(DELTA):
             return ". (It may fail: use a budget of epsilon and delta, and say failures=...)"
-        if pure is None and not names & {"rho", "renyi"}:
-            return ". (Its noise has no pure epsilon: use a budget with a delta, or of rho)"
+        if pure is None and not any(one.name in ("rho", "renyi") for one in limits):
+            return (
+                ". (Its noise has no pure epsilon: use dp.Budget(epsilon=, delta=), which adds up "
+                "rhos, or charge dp.losses.ApproxLoss(epsilon=, delta=) where delta is counted)"
+            )
         return ""
 
     def _pure(self, epsilon: Fraction) -> PureLoss:
@@ -283,9 +307,10 @@ budget.finest(...) makes it
         dial = Dial.of(maker, parameters, self.neighbours)
         found = self._largest(dial.tried, dial.name)
         if not found:
+            made = dial.tried(FINEST) or dial.tried(Fraction(1))
             raise BudgetExceededError(
                 f"nothing that {name_of(maker)} can make is affordable: {self.left} is left. "
-                "Nothing was charged",
+                f"Nothing was charged{'' if made is None else self._why([loss_of(made)])}",
                 asked=None,
                 left=self.left,
                 could=None,

@@ -272,6 +272,9 @@ class Batch:
         """All ways to add it up, as `Accountant.explain`."""
         return self.accountant.explain(delta=delta, epsilon=epsilon)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         met = self.met
         head = ("name", "mechanism", "error", "wanted", "met")

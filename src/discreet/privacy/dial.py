@@ -68,11 +68,13 @@ class Dial(Generic[Made]):
         return self.make(**{self.name: value})
 
     def tried(self, value: Fraction) -> Made | None:
-        """The same, or None where the maker refuses this value."""
+        """The same, or None where the maker refuses this value; other refusals are let through."""
         try:
             return self.at(value)
-        except ParameterError:
-            return None
+        except ParameterError as problem:
+            if problem.name in (self.name, "grid", "sigma"):
+                return None
+            raise
 
     def make(self, **dials: Fraction) -> Made:
         """The mechanism with these parameters on top of those that are fixed."""

@@ -225,10 +225,16 @@ class Limits:
         accounting = usual if self.accounting is None else self.accounting
         if accounting not in ("basic", "zcdp", "renyi"):
             raise ParameterError("accounting", accounting, "must be 'basic', 'zcdp' or 'renyi'")
-        if (accounting == "renyi") != (self.order is not None):
+        if accounting == "renyi" and self.order is None:
             raise ParameterError(
-                "order", self.order, "goes with accounting='renyi': one order, fixed ahead"
+                "order",
+                None,
+                "is missing: accounting='renyi' needs one, fixed ahead; dp.best_order finds it",
             )
+        if accounting != "renyi" and self.order is not None:
+            raise ParameterError("order", self.order, "goes with accounting='renyi'")
+        if accounting != "basic" and not delta:
+            raise ParameterError("delta", None, f"is missing: accounting={accounting!r} needs one")
         if gamma and (delta or accounting != "basic"):
             raise ParameterError("gamma", self.gamma, "goes with plain sums: no delta")
         if accounting == "basic":

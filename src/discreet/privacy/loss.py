@@ -362,14 +362,23 @@ class HasLoss(Protocol):
         """What one release leaks."""
 
 
+def _what(what: object) -> str:
+    return f"the class {what.__name__}" if isinstance(what, type) else type(what).__name__
+
+
 def loss_of(what: Loss | HasLoss) -> Loss:
     """The loss itself, or the loss of a mechanism; anything else is refused by its type."""
-    found = what if isinstance(what, Loss) else getattr(what, "privacy_loss", None)
+    given: object = what
+    found = given if isinstance(given, Loss) else getattr(given, "privacy_loss", None)
     if not isinstance(found, Loss):
+        way = (
+            f"make one first, as {given.__name__}(epsilon=...)"
+            if isinstance(given, type)
+            else "such as dp.Geometric(epsilon='0.1'), with which you will release, or "
+            "dp.losses.PureLoss(epsilon='0.1') for a mechanism of your own"
+        )
         raise InputTypeError(
-            f"a loss or a mechanism is needed here, not {type(what).__name__}; "
-            "dp.losses.PureLoss(epsilon=...) says what a mechanism of your own leaks. "
-            "Nothing was charged"
+            f"a loss or a mechanism is needed here, not {_what(what)}; {way}. Nothing was charged"
         )
     return found
 

@@ -106,6 +106,9 @@ class Odometer:
             self._rho = add_upper(self._rho, number * rho)
             self._losses[loss] += number
 
+    def __repr__(self) -> str:
+        return f"<Odometer: {sum(self.losses.values()):,} releases>"
+
     @property
     def losses(self) -> Mapping[Loss, int]:
         """What was counted: each distinct loss with its number."""

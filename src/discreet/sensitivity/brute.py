@@ -21,7 +21,7 @@ from discreet.errors import InputTypeError, ParameterError
 from discreet.exact import Exact, rational, shown, whole
 from discreet.privacy.guarantee import Neighbours, neighbours_of
 from discreet.sensitivity.analytic import Sensitivity
-from discreet.sensitivity.norms import L1, LInf, Norm, Number, is_exact
+from discreet.sensitivity.norms import L1, LInf, Norm, Number, is_exact, norm_of
 
 __all__ = ["Check", "check_sensitivity", "check_utility"]
 
@@ -63,8 +63,8 @@ def check_sensitivity(  # noqa: PLR0913
     *,
     records: Iterable[Any],
     n: int,
-    norm: Norm = _L1,
-    neighbours: Neighbours = "replace",
+    norm: Norm | str | None = None,
+    neighbours: Neighbours | None = None,
     ordered: bool = True,
     exact: bool = True,
     at_most: int = 1_000_000,
@@ -83,8 +83,9 @@ def check_sensitivity(  # noqa: PLR0913
         claimed: a number, or a `Sensitivity` of the same norm and relation.
         records: the values that one record may have.
         n: how many records, at most 1000.
-        norm: the distance between two answers.
-        neighbours: "replace" or "add_or_remove".
+        norm: the distance between two answers; by default that of a `Sensitivity`, else L1.
+        neighbours: "replace" or "add_or_remove"; by default that of a `Sensitivity`, else
+            "replace".
         ordered: False where the order of the records makes no difference: fewer datasets.
         exact: refuse floats, with which a true claim may seem refuted. With False they are
             allowed, and what is within one part in 10^9 of the claim counts as equal to it.
@@ -96,13 +97,15 @@ def check_sensitivity(  # noqa: PLR0913
     >>> print(check_sensitivity(utilities, "1/3", records=(0, 1), n=3, norm=LInf()))
     refuted: records (0, 0, 0) and (1, 0, 0) are 5/9 apart, more than the claimed 1/3
     """
-    relation = neighbours_of(neighbours)
-    claim = _claim(claimed, norm, relation)
+    said = claimed if isinstance(claimed, Sensitivity) else None
+    relation = neighbours_of(neighbours or (said.neighbours if said else "replace"))
+    distance = norm_of(norm or (said.norm if said else _L1))
+    claim = _claim(claimed, distance, relation)
     values = _records(records, relation)
     size = whole(n, name="n", at_least=1, at_most=LARGEST_N)
     _within(_number_of_pairs(len(values), size, relation, ordered=ordered), at_most)
     pairs = _pairs(len(values), size, relation, ordered=ordered)
-    found, first, second, tried = _worst(pairs, _answers(query, values, exact=exact), norm)
+    found, first, second, tried = _worst(pairs, _answers(query, values, exact=exact), distance)
     slack = Fraction(0) if exact else claim * _SLACK
     return Check(
         claimed=claim,

@@ -15,11 +15,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 import numpy as np
 
-from discreet.errors import InputTypeError, RangeError
+from discreet.errors import InputTypeError, ParameterError, RangeError
 from discreet.exact import sqrt
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "NormName",
     "Number",
     "is_exact",
+    "norm_of",
     "real",
     "root_up",
     "size_of",
@@ -110,6 +111,16 @@ class LInf:
         """The largest |difference| of any number; 0 where there is none."""
         moves, scale, exact = _moves(first, second)
         return _result(Fraction(max(moves, default=0), scale), exact=exact)
+
+
+def norm_of(value: object) -> Norm:
+    """The norm itself, or the one that a word names: "L1", "L2" or "Linf"."""
+    known: dict[str, Norm] = {"l1": L1(), "l2": L2(), "linf": LInf()}
+    if isinstance(value, str) and value.lower() in known:
+        return known[value.lower()]
+    if callable(getattr(value, "between", None)) and isinstance(getattr(value, "name", 0), str):
+        return cast("Norm", value)
+    raise ParameterError("norm", value, "must be 'L1', 'L2', 'Linf' or a norm such as L1()")
 
 
 def root_up(square: int | Fraction) -> Number:

@@ -20,7 +20,7 @@ from discreet.exact import Exact, shown, whole
 from discreet.noise.source import Source, system_source
 from discreet.privacy.guarantee import Neighbours, neighbours_of
 from discreet.sensitivity.mechanism import RandomMechanism, random_mechanism
-from discreet.sensitivity.norms import Norm, Number, real, size_of
+from discreet.sensitivity.norms import Norm, Number, norm_of, real, size_of
 from discreet.sensitivity.oracle import Oracle
 from discreet.sensitivity.plan import Bound, plan_of
 
@@ -100,7 +100,7 @@ class SensitivityEstimate:
 
 def sample_sensitivity(  # noqa: PLR0913
     query: Query,
-    norm: Norm,
+    norm: Norm | str,
     oracle: Oracle,
     n: int,
     *,
@@ -132,7 +132,7 @@ def sample_sensitivity(  # noqa: PLR0913
 
     Args:
         query: takes n records, an array or a list as the oracle gives them.
-        norm: `L1()`, `L2()`, `LInf()`, or anything with `name` and `between`.
+        norm: "L1", "L2", "Linf", or anything with `name` and `between`.
         oracle: the assumed distribution of one record; anything with `draw(size, source)`.
         n: how many records the real dataset has; public.
         gamma: the share of pairs that may be worse. Alone: the fewest pairs that promise it.
@@ -157,7 +157,15 @@ def sample_sensitivity(  # noqa: PLR0913
     size = whole(n, name="n", at_least=1)
     plan = plan_of(gamma=gamma, m=m, confidence=confidence, bound=bound)
     random = system_source() if source is None else source
-    sample = _Sample(query, norm, oracle, size, random)
+    distance = norm_of(norm)
+    if not callable(getattr(oracle, "draw", None)):
+        raise ParameterError(
+            "oracle",
+            type(oracle).__name__,
+            "must be a distribution such as dp.sensitivity.Normal(170, 10): what it draws must not "
+            "be the private data",
+        )
+    sample = _Sample(query, distance, oracle, size, random)
     draw = sample.every_record if every_record else sample.one_record
     distances = sorted(draw() for _ in range(plan.m))
     return SensitivityEstimate(
@@ -169,7 +177,7 @@ def sample_sensitivity(  # noqa: PLR0913
         confidence=plan.confidence,
         bound=plan.bound,
         n=size,
-        norm=norm.name,
+        norm=distance.name,
         every_record=bool(every_record),
         neighbours="replace",
         numbers=sample.numbers,
