@@ -75,7 +75,7 @@ def audit(
 def demo(
     out: Annotated[Path, typer.Option(help="Where to save the figure.")] = Path("demo-output"),
 ) -> None:
-    """Show the count mechanisms on a synthetic classroom and payroll, and save a figure.
+    """Ask a synthetic classroom and payroll, under a budget, and save a figure.
 
     Example: [bold]discreet demo --out demo-output[/bold]
     """
