@@ -202,7 +202,14 @@ def test_explain_is_a_table_that_says_which_and_why():
 
 
 def test_random_privacy_is_added_up_alone_and_never_with_a_delta():
-    accountant = dp.Accountant([RandomLoss(epsilon="0.5", gamma="0.01"), PureLoss(epsilon="0.25")])
+    releases = [RandomLoss(epsilon="0.5", gamma="0.01"), PureLoss(epsilon="0.25")]
+    with pytest.raises(dp.UnsupportedError, match="not mixed with plain privacy unless"):
+        dp.Accountant(releases)
+    accountant = dp.Accountant(releases, random=True)
+    again = dp.Accountant.from_dict(accountant.to_dict())
+    assert again.guarantee() == accountant.guarantee()
+    with pytest.raises(dp.UnsupportedError, match="with pure privacy only"):
+        again.add(dp.Gaussian(rho=1)).guarantee()
     assert accountant.guarantee() == dp.RandomDP("0.75", "0.01")
     with pytest.raises(dp.UnsupportedError, match="random differential privacy has no delta"):
         accountant.epsilon_upper(MILLIONTH)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -114,6 +114,12 @@ class Explanation:
 class Accountant:
     """Adds up what releases leak, for anybody's mechanisms.
 
+    Args:
+        releases: mechanisms or losses, once each; `add` takes more.
+        random: say True to add up random differential privacy too; what comes out is then no
+            better, and its releases must have been chosen before the first answer.
+        neighbours: "add_or_remove" or "replace".
+
     >>> import discreet as dp
     >>> accountant = dp.Accountant()
     >>> accountant.add(dp.Geometric(epsilon="0.01"), times=400)
@@ -128,9 +134,11 @@ class Accountant:
         self,
         releases: Iterable[Loss | HasLoss] = (),
         *,
+        random: bool = False,
         neighbours: Neighbours = "add_or_remove",
     ) -> None:
         self.neighbours = neighbours_of(neighbours)
+        self.random = bool(random)
         self._losses: Counter[Loss] = Counter()
         for release in releases:
             self.add(release)
@@ -143,6 +151,11 @@ class Accountant:
                 "neighbours",
                 loss.neighbours,
                 f"of a loss must be {self.neighbours!r}, like the accountant's",
+            )
+        if gamma_of(loss) and not self.random:
+            raise UnsupportedError(
+                "this is random differential privacy, which is not mixed with plain privacy "
+                "unless you say dp.Accountant(random=True)"
             )
         self._losses[loss] += whole(times, name="times", at_least=1, at_most=10**12)
         return self
@@ -201,9 +214,11 @@ class Accountant:
             return ApproxDP(self.epsilon_upper(allowed), allowed, self.neighbours)
         sums = self._sums(random=True)
         gamma = _sum(self._losses, gamma_of)
+        if gamma and (sums.pure is None or sums.fails):
+            raise UnsupportedError("random differential privacy adds up with pure privacy only")
         if sums.pure is None and not sums.fails:
             return ZCDP(sums.rho, self.neighbours)
-        if sums.pure is None or (gamma and sums.fails):
+        if sums.pure is None:
             raise ParameterError("delta", None, "must be said: the releases may fail")
         if gamma:
             return RandomDP(sums.pure, gamma, self.neighbours)
@@ -231,11 +246,14 @@ class Accountant:
         known: object = stored
         if not isinstance(known, Mapping) or known.get("format") != FORMAT:
             raise ParameterError("format", None, f"of a stored accountant must be {FORMAT}")
-        accountant = cls(neighbours=neighbours_of(known.get("neighbours")))
-        for entry in known.get("losses", ()):
+        if not isinstance(known.get("losses"), Sequence) or isinstance(known["losses"], str):
+            raise ParameterError("losses", None, "of a stored accountant must be a list")
+        accountant = cls(random=True, neighbours=neighbours_of(known.get("neighbours")))
+        for entry in known["losses"]:
             if not isinstance(entry, Mapping) or set(entry) != {"times", "loss"}:
                 raise ParameterError("losses", None, "must each have a loss and its times")
             accountant.add(loss_from_dict(entry["loss"]), times=entry["times"])
+        accountant.random = any(gamma_of(loss) for loss in accountant.losses)
         return accountant
 
 
