@@ -600,7 +600,59 @@ def test_another_process_is_told_why(monkeypatch):
     monkeypatch.setattr("os.getpid", lambda: -1)
     with pytest.raises(dp.UnsupportedError, match=r"another process.*Nothing was charged"):
         budget.charge(pure("0.1"))
+    for look in ("spent", "left", "losses"):  # the lock may be held for ever in a child
+        with pytest.raises(dp.UnsupportedError, match="another process"):
+            getattr(budget, look)
+    monkeypatch.undo()
     assert budget.spent.epsilon == 0
+
+
+@pytest.mark.parametrize("stop", [1, 2])
+def test_a_charge_that_is_interrupted_overcounts(monkeypatch, stop):
+    """The whole is booked first: whatever stops in between, no branch rides free on a peak."""
+    booked = []
+
+    def put(node, name, value):
+        if name == "totals":
+            booked.append(name)
+        if len(booked) > stop:
+            raise KeyboardInterrupt
+        object.__setattr__(node, name, value)
+
+    whole = dp.Budget(epsilon=1)
+    regions = whole.parallel(["north", "south"])
+    with monkeypatch.context() as patch:
+        patch.setattr("discreet.privacy.balance.Node.__setattr__", put, raising=False)
+        with pytest.raises(KeyboardInterrupt):
+            regions["north"].charge(pure(1))
+    assert whole.spent.epsilon == 1
+    assert refused(whole, pure("0.1"))
+
+
+def test_a_refusal_of_a_replacing_budget_says_what_could_be_asked():
+    budget = dp.Budget(epsilon=1, neighbours="replace")
+    with pytest.raises(dp.BudgetExceededError) as caught:
+        budget.charge(dp.losses.PureLoss(epsilon=2, neighbours="replace"))
+    assert caught.value.could == 1
+
+
+def test_finest_goes_beyond_what_plain_sums_leave():
+    """0.15 of epsilon is left, and more of rho than that costs."""
+    budget = dp.Budget(epsilon=1, delta="1e-6")
+    budget.charge(dp.losses.PureLoss(epsilon="0.0085"), times=100)
+    assert budget.left.epsilon == Fraction("0.15")
+    found = budget.finest(dp.Geometric).epsilon
+    assert found > Fraction("0.19")
+
+
+def test_nothing_can_be_split_where_the_whole_is_spent():
+    whole = dp.Budget(epsilon=1)
+    part = whole.allowance(epsilon=1, delta="1e-6")
+    assert str(part.left) == "epsilon 1"
+    whole.charge(pure(1))
+    assert str(part.left) == "epsilon 0"
+    with pytest.raises(dp.BudgetExceededError, match="nothing is left to be split"):
+        part.split(2)
 
 
 def in_threads(work, arguments):

@@ -533,9 +533,27 @@ def test_releases_that_fail_by_themselves_fit_where_failures_are_kept():
     with pytest.raises(BudgetExceededError, match="any accuracy"):
         calibrate_all(wishes, to=dp.Budget(epsilon=1))
     wishes["ages"] = Wish(dp.Gaussian, Accuracy(30))
-    with pytest.raises(UnsupportedError, match=r"dp\.ApproxDP"):
-        calibrate_all(wishes, to=dp.Budget(epsilon=1, delta="1e-6", failures="1e-7"))
+    budget = dp.Budget(epsilon=1, delta="1e-6", failures="1e-7")
+    budget.charge(*calibrate_all(wishes, to=budget).mechanisms.values())
     assert calibrate_all(wishes, to=dp.ApproxDP(1, "1e-6")).guarantee("1e-6").epsilon <= 1
+
+
+def test_what_fits_a_part_fits_the_whole_that_it_is_part_of():
+    """The part counts one order, the whole counts rhos; and a curve of two orders."""
+    wishes = [Wish(dp.Geometric, Accuracy(3))] * 4
+    whole = dp.Budget(rho="0.1")
+    for budget in (
+        whole.allowance(renyi={64: 20}),
+        dp.Budget(renyi={2: "0.1", 64: 100}),
+        dp.Budget(renyi={2: 10, 64: "0.5"}),
+    ):
+        budget.charge(*calibrate_all(wishes, to=budget).mechanisms.values())
+
+
+def test_dials_have_six_digits():
+    batch = calibrate_all(two(), to=dp.PureDP("0.3"))
+    for made in batch.mechanisms.values():
+        assert made.epsilon == Fraction(f"{float(made.epsilon):.6g}")
 
 
 def test_the_neighbours_of_a_batch():

@@ -41,7 +41,9 @@ def test_the_guarantee_is_random_and_never_pure():
     assert not isinstance(mechanism.guarantee, PureDP)
     assert not mechanism.guarantee <= PureDP(1000, "replace")
     assert not isinstance(mechanism, Mechanism)
-    assert repr(mechanism) == "RandomMechanism(Laplace, 1, gamma=0.05)"
+    assert repr(mechanism) == (
+        "RandomMechanism(Laplace, epsilon=1, gamma=0.05, sensitivity=3 (sampled))"
+    )
 
 
 def test_it_releases_as_the_mechanism_with_this_sensitivity_does():
@@ -140,3 +142,29 @@ def test_only_pure_mechanisms_are_wrapped():
         estimate().mechanism(lambda **_: L1(), epsilon=1)
     with pytest.raises(ParameterError, match="epsilon"):
         estimate().mechanism(dp.Laplace, epsilon=0, grid=1)
+
+
+def test_a_maker_that_takes_less_noise_than_it_is_told_is_refused():
+    def loud(epsilon, sensitivity, neighbours):
+        return dp.Laplace(epsilon=100, sensitivity=sensitivity, grid=1, neighbours=neighbours)
+
+    def small(epsilon, sensitivity, neighbours):
+        return dp.Laplace(epsilon=epsilon, sensitivity="0.001", grid=1, neighbours=neighbours)
+
+    def other(epsilon, sensitivity, neighbours):
+        return dp.Laplace(epsilon=epsilon, sensitivity=sensitivity, grid=1)
+
+    for maker in (loud, small, other):
+        with pytest.raises(dp.ParameterError, match="maker must"):
+            estimate().mechanism(maker, epsilon="0.1")
+
+
+def test_the_sampled_number_is_taken_by_no_mechanism():
+    value = estimate().value
+    with pytest.raises(dp.ParameterError, match="sensitivity must be a number"):
+        dp.Laplace(epsilon=1, sensitivity=value, grid=1)
+    with pytest.raises(dp.ParameterError):
+        dp.losses.GeometricLoss(epsilon=1, sensitivity=value)
+    assert value == value.number
+    assert value > 0
+    assert float(value) == float(value.number)

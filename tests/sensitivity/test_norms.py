@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InputTypeError, ParameterError, RangeError
 from discreet.sensitivity import L1, L2, LInf
-from discreet.sensitivity.norms import is_exact, norm_of, root_up, size_of
+from discreet.sensitivity.norms import as_norm, is_exact, root_up, size_of
 
 NORMS = [L1(), L2(), LInf()]
 fractions = st.fractions(-1000, 1000, max_denominator=1000)
@@ -155,9 +155,9 @@ def test_norms_are_values():
 
 
 def test_a_norm_may_be_named():
-    assert norm_of("L1") == L1()
-    assert norm_of("linf") == LInf()
-    assert norm_of(L2()) == L2()
+    assert as_norm("L1") == L1()
+    assert as_norm("linf") == LInf()
+    assert as_norm(L2()) == L2()
     for wrong in ("L3", 5, None, object()):
         with pytest.raises(ParameterError, match="norm must be 'L1', 'L2', 'Linf'"):
-            norm_of(wrong)
+            as_norm(wrong)

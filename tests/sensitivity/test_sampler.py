@@ -171,7 +171,7 @@ def test_an_answer_of_several_parts_has_one_sensitivity(norm):
         lambda data: np.array([data[0], 2 * data[0]]),
     ):
         found = sample_sensitivity(shape, norm, Uniform(0, 1), 1, m=1, source=ReplayedSource(words))
-        assert found.value == pytest.approx(0.5 * parts)
+        assert float(found.value) == pytest.approx(0.5 * parts)
         assert found.numbers == 2
 
 
@@ -328,7 +328,10 @@ def test_the_share_of_worse_pairs():
     mean of 250 shares, nearly exponential, is 8 sd off with chance below 1e-10 by Chernoff).
     """
     one = lambda **asked: (
-        1 - closer(sample_sensitivity(lambda x: x, L1(), HEIGHTS, 1, gamma="0.05", **asked).value)
+        1
+        - closer(
+            float(sample_sensitivity(lambda x: x, L1(), HEIGHTS, 1, gamma="0.05", **asked).value)
+        )
     )
     shares = np.array([one() for _ in range(250)])
     law = stats.binom(250, (19 / 20) ** 19)

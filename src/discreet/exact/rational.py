@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -149,7 +149,7 @@ def written(number: Fraction) -> str:
     """
     if number.denominator == 1:
         return str(number)
-    decimal, fraction = f"{float(number):.12g}", str(number)
+    decimal, fraction = f"{_near(number):.12g}", str(number)
     exact = Fraction(decimal) == number and len(decimal) <= len(fraction)
     return repr(decimal if exact else fraction)
 
@@ -161,4 +161,15 @@ def shown(number: Fraction) -> str:
     ('0.1', '1/3', '1e-08')
     """
     exact = written(number).strip("'")
-    return exact if len(exact) <= 20 else f"about {float(number):.6g}"
+    return exact if len(exact) <= 20 else f"about {_near(number):.6g}"
+
+
+def _near(number: Fraction) -> float | Decimal:
+    """The nearest float, or a decimal where floats end."""
+    try:
+        near = float(number)
+    except OverflowError:
+        near = 0.0
+    if near or not number:
+        return near
+    return Context(prec=20).divide(Decimal(number.numerator), Decimal(number.denominator))

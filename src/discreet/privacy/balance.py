@@ -21,7 +21,7 @@ from discreet.privacy.bounds import add_upper
 from discreet.privacy.filter import Amounts, Cap, Currency, Rule, prices
 from discreet.privacy.loss import Loss
 
-__all__ = ["Balance", "Node", "Parts", "added"]
+__all__ = ["QUIET", "Balance", "Node", "Parts", "added"]
 
 KNOWN = 4096  # prices that a node remembers
 
@@ -77,7 +77,7 @@ class Balance:
         plain = [
             _said(currency, amount)
             for currency, amount in self.amounts
-            if currency not in self.either and (amount != 0 or currency.name not in _QUIET)
+            if currency not in self.either and (amount != 0 or currency.name not in QUIET)
         ]
         either = [(each, amount) for each, amount in self.amounts if each in self.either]
         alive = [_said(each, amount) for each, amount in either if amount]
@@ -88,7 +88,7 @@ class Balance:
         return f"<{self}>"
 
 
-_QUIET = ("delta", "gamma")
+QUIET = ("delta", "gamma")
 
 
 def _said(currency: Currency, amount: Fraction | None) -> str:
@@ -156,20 +156,40 @@ class Node:
             raise AssertionError("a budget without a rule")
         return node.rule
 
+    def held(self) -> Any:
+        """The lock of the whole tree; refused in a forked child, where it may be held for ever."""
+        if self.process != os.getpid():
+            raise UnsupportedError(
+                "this budget belongs to another process: a copy made by fork could spend it "
+                "twice. Nothing was charged"
+            )
+        return self.lock
+
     def spent(self) -> Balance:
         """What was charged here so far."""
-        with self.lock:
+        with self.held():
             return Balance(tuple(zip(self.currencies, self.totals, strict=True)))
 
     def left(self) -> Balance:
-        """What may still be charged here."""
-        with self.lock:
-            rule = self.nearest_rule()
-            counted = [
-                (i, each) for i, each in enumerate(self.currencies) if each in rule.currencies
-            ]
+        """What may still be charged here: what this rule counts, and what must hold above it."""
+        with self.held():
+            rule, must = self.nearest_rule(), self.must()
             either = tuple(cap.currency for cap in rule.any_of)
-            return Balance(tuple((each, self.room(i)) for i, each in counted), either)
+            if must & set(either):  # what must hold above makes the choice here
+                either, counted = (), must
+            else:
+                counted = must | set(either)
+            rooms = [(each, self.room(i)) for i, each in enumerate(self.currencies)]
+            return Balance(tuple(pair for pair in rooms if pair[0] in counted), either)
+
+    def must(self) -> set[Currency]:
+        """The currencies of all caps, here and above, that must hold."""
+        found: set[Currency] = set()
+        node: Node | None = self
+        while node is not None:
+            found |= set() if node.rule is None else {cap.currency for cap in node.rule.all_of}
+            node = node.parent
+        return found
 
     def room(self, i: int, *, spare: bool = True) -> Fraction | None:
         """How much of a currency may still come in here; None where nothing limits it.

@@ -14,7 +14,6 @@ Tested by tests/privacy/test_budget.py
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -24,7 +23,7 @@ from typing import Any, NoReturn, Protocol
 
 from discreet.errors import BudgetExceededError, ParameterError, UnsupportedError
 from discreet.exact import Exact, positive, shown, whole
-from discreet.privacy.balance import Balance, Node, Parts, added
+from discreet.privacy.balance import QUIET, Balance, Node, Parts, added
 from discreet.privacy.bounds import LONGEST
 from discreet.privacy.dial import FINEST, LARGEST, Dial, Made, crossing, name_of
 from discreet.privacy.filter import (
@@ -34,6 +33,7 @@ from discreet.privacy.filter import (
     Accounting,
     Amounts,
     Cap,
+    Currency,
     Limits,
     Rule,
     guaranteed,
@@ -161,12 +161,12 @@ budget.finest(...) makes it
     @property
     def losses(self) -> Mapping[Loss, int]:
         """What was charged here directly, not through parts; each distinct loss with its number."""
-        with self._node.lock:
+        with self._node.held():
             return dict(self._losses)
 
     def __len__(self) -> int:
         """The number of releases that were charged here directly, not through parts."""
-        with self._node.lock:
+        with self._node.held():
             return sum(self._losses.values())
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ budget.finest(...) makes it
     def affords(self, *releases: Loss | HasLoss, times: int = 1) -> bool:
         """Whether this charge would be accepted now."""
         _, amounts = self._priced(releases, self._number(times))
-        with self._node.lock:
+        with self._node.held():
             return self._node.plan(amounts) is not None
 
     def charge(self, *releases: Loss | HasLoss, times: int = 1) -> None:
@@ -195,11 +195,11 @@ budget.finest(...) makes it
         """
         number = self._number(times)
         losses, amounts = self._priced(releases, number)
-        with self._node.lock:
+        with self._node.held():
             plan = self._node.plan(amounts)
             if plan is None:
                 self._refuse(losses, amounts)
-            for node, totals in plan:
+            for node, totals in reversed(plan):  # the whole first: what interrupts it overcounts
                 node.totals = totals
             for loss in losses:
                 self._losses[loss] += number
@@ -215,11 +215,7 @@ budget.finest(...) makes it
     ) -> tuple[list[Loss], Amounts]:
         if not releases:
             raise ParameterError("releases", None, "are missing: say what is to be charged")
-        if self._node.process != os.getpid():
-            raise UnsupportedError(
-                "this budget belongs to another process: a copy made by fork could spend it "
-                "twice. Nothing was charged"
-            )
+        self._node.held()
         losses = [self._checked(loss_of(release)) for release in releases]
         amounts = reduce(added, map(self._node.price, losses))
         if times == 1:
@@ -340,34 +336,45 @@ budget.finest(...) makes it
         >>> print(shares["counts"].left, "|", shares["sums"].left)
         epsilon 0.6 | epsilon 0.4
         """
-        with self._node.lock:
+        with self._node.held():
             return self._split(parts)
 
     def _split(self, parts: int | Mapping[str, Exact]) -> Any:
+        rooms = self._shareable()
         if isinstance(parts, Mapping):
             weights = {name: positive(parts[name], name=f"weight {name!r}") for name in parts}
             if not weights:
                 raise ParameterError("parts", None, "must name at least one part")
             whole_ = sum(weights.values())
-            return {name: self._share(weight / whole_) for name, weight in weights.items()}
+            return {name: self._share(rooms, weight / whole_) for name, weight in weights.items()}
         number = whole(parts, name="parts", at_least=1, at_most=10**6)
-        return [self._share(Fraction(1, number)) for _ in range(number)]
+        first = self._share(rooms, Fraction(1, number))
+        rest = [Budget._over(Node(first._node.rule, self._node)) for _ in range(number - 1)]
+        return [first, *rest]
 
-    def _share(self, part: Fraction) -> Budget:
-        rule, left = self._node.nearest_rule(), dict(self.left.amounts)
-        rooms = {cap.currency: left[cap.currency] or Fraction(0) for cap in rule.caps}
-        main = [cap.currency for cap in rule.any_of if rooms[cap.currency]][-1:]
-        shared = [*main, *(cap.currency for cap in rule.all_of)]
-        caps = tuple(Cap(currency, part * rooms[currency]) for currency in shared)
-        if not any(cap.limit for cap in caps):
+    def _shareable(self) -> dict[Currency, Fraction]:
+        """What is left of what a split divides: one of the caps of which one is enough, and all
+        that must hold.
+        """
+        rule, node = self._node.nearest_rule(), self._node
+        room = {each: node.room(i) or Fraction(0) for i, each in enumerate(node.currencies)}
+        open_ = [cap.currency for cap in rule.any_of if room[cap.currency]]
+        shared = [*open_[-1:], *(cap.currency for cap in rule.all_of)]
+        above = set() if node.parent is None else node.parent.must()
+        closed = [each for each in above if not room[each] and each.name not in QUIET]
+        if closed or not any(room[each] for each in shared):
             raise BudgetExceededError(
                 "nothing is left to be split; nothing was charged",
                 asked=None,
                 left=self.left,
                 could=None,
             )
-        share = Rule(caps, (), guaranteed(caps, rule.guarantee))
-        return Budget._over(Node(share, self._node))
+        return {each: room[each] for each in shared}
+
+    def _share(self, rooms: Mapping[Currency, Fraction], part: Fraction) -> Budget:
+        caps = tuple(Cap(currency, part * room) for currency, room in rooms.items())
+        rule = Rule(caps, (), guaranteed(caps, self.guarantee))
+        return Budget._over(Node(rule, self._node))
 
     def parallel(self, parts: Iterable[str]) -> dict[str, Budget]:
         """A branch for each of several disjoint parts of the people; the whole pays the largest.
@@ -385,7 +392,8 @@ budget.finest(...) makes it
         """
         given: object = parts
         names = list(given) if isinstance(given, Iterable) else []
-        if not names or len(set(names)) != len(names) or isinstance(parts, str):
+        named = all(isinstance(name, str) for name in names) and not isinstance(parts, str)
+        if not names or not named or len(set(names)) != len(names):
             raise ParameterError("parts", parts, "must be a list of different names")
         if self.neighbours != "add_or_remove":
             raise ParameterError(

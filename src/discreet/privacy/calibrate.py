@@ -14,11 +14,9 @@ times as wide, exactly for Gaussian noise, and nearly for geometric noise while 
 One factor for all keeps the proportions between the accuracies that were wished for. New dials are
 rounded down, to six digits; the old ones have six digits, so that no dial shrinks while f <= 1.
 
-Against a budget. If a loss X costs at least as much as the whole batch in every currency that a
-budget counts, and the budget affords X, it affords the batch, one release after another: its rules
-are caps on sums that only grow. X is a pure loss of all the epsilons, or a zero-concentrated one.
-(Where a budget counts several orders, X can cost more than the batch: the factor is then safe, but
-not always the smallest.)
+Against a budget. The budget is asked whether it affords the whole batch at once; what is charged
+together may as well be charged one after another, because its rules are caps on sums that only
+grow.
 Tested by tests/privacy/test_calibrate.py
 """
 
@@ -42,6 +40,7 @@ from discreet.privacy.bounds import (
     pure_upper,
     renyi_estimate,
     renyi_upper,
+    rho_upper,
 )
 from discreet.privacy.budget import Chargeable
 from discreet.privacy.convert import largest_divergence
@@ -67,7 +66,7 @@ from discreet.privacy.guarantee import (
     epsilon_of,
     same_neighbours,
 )
-from discreet.privacy.loss import ApproxLoss, HasLoss, Loss, PureLoss, ZCDPLoss, loss_of
+from discreet.privacy.loss import HasLoss, Loss, loss_of
 
 __all__ = ["Accuracy", "Batch", "Wish", "best_order", "calibrate", "calibrate_all"]
 
@@ -407,28 +406,9 @@ def _allows(to: Guarantee | Chargeable, losses: Sequence[Loss]) -> bool:
     """Whether the releases together have the guarantee, or fit what is left of the budget."""
     if isinstance(to, Guarantee):
         return _has(losses, to)
-    return any(to.affords(one) for one in _at_least(losses, to))
-
-
-def _at_least(losses: Sequence[Loss], budget: Chargeable) -> Iterator[Loss]:
-    """Single losses that cost at least as much as all of these together."""
-    neighbours = same_neighbours(*(loss.neighbours for loss in losses))
     if any(gamma_of(loss) for loss in losses):
         raise UnsupportedError("a batch of random privacy is not scaled to a budget")
-    pure, fails = _total(losses, Currency("epsilon")), _total(losses, Currency("delta"))
-    if pure is None and fails:
-        raise UnsupportedError(
-            "a batch in which some releases fail by themselves and others have no pure epsilon is "
-            "not scaled to a budget; scale it to a dp.ApproxDP"
-        )
-    if pure is not None and pure <= LARGEST and not fails:
-        yield PureLoss(epsilon=pure, neighbours=neighbours)
-    if pure is not None and pure <= LARGEST and fails and fails < 1:
-        yield ApproxLoss(epsilon=pure, delta=fails, neighbours=neighbours)
-    tight = [currency for currency, _ in budget.left.amounts if currency.name in ("rho", "renyi")]
-    rhos = [(_total(losses, each) or Fraction(0)) / (each.order or 1) for each in tight]
-    if rhos and max(rhos) <= LARGEST and not fails:
-        yield ZCDPLoss(rho=max(rhos), neighbours=neighbours)
+    return to.affords(*losses)
 
 
 def best_order(release: Loss | HasLoss, *, epsilon: Exact, delta: Exact) -> Fraction:
@@ -438,7 +418,8 @@ def best_order(release: Loss | HasLoss, *, epsilon: Exact, delta: Exact) -> Frac
     fixed ahead. Any order is valid; this is the best for equal releases, to one part in 64 of
     order - 1. Where the budget keeps `failures`, say the delta without them.
 
-    >>> best_order(PureLoss(epsilon="0.01"), epsilon=1, delta="1e-6")
+    >>> import discreet as dp
+    >>> best_order(dp.losses.PureLoss(epsilon="0.01"), epsilon=1, delta="1e-6")
     Fraction(89, 4)
     """
     loss, limit, missed = loss_of(release), epsilon_of(epsilon), delta_of(delta)
@@ -449,10 +430,17 @@ def best_order(release: Loss | HasLoss, *, epsilon: Exact, delta: Exact) -> Frac
 
     log_missed = float(log(missed, 64))  # a delta may be below all floats
 
+    small = 2.0**-60 * float(min(rho_upper(loss), Fraction(1)))  # floats cancel below this
+
     def estimate(i: int) -> float:
         a = float(_order(i))
         allowed = limit - math.log1p(-1 / a) + (log_missed + math.log(a)) / (a - 1)
-        return allowed / renyi_estimate(loss, a)
+        try:
+            return allowed / max(renyi_estimate(loss, a), a * small)
+        except (OverflowError, ZeroDivisionError):
+            raise ParameterError(
+                "release", loss, "leaks too much or too little for an order to matter"
+            ) from None
 
     def copies(i: int) -> Fraction:
         allowed = largest_divergence(_order(i), limit, missed)

@@ -37,7 +37,8 @@ class RandomMechanism:
 
     def __repr__(self) -> str:
         inside, guarantee = type(self._inner).__name__, self.guarantee
-        return f"RandomMechanism({inside}, {shown(self.epsilon)}, gamma={shown(guarantee.gamma)})"
+        said = f"epsilon={shown(self.epsilon)}, gamma={shown(guarantee.gamma)}"
+        return f"RandomMechanism({inside}, {said}, sensitivity={self.estimate.value})"
 
     @property
     def neighbours(self) -> Neighbours:
@@ -84,11 +85,16 @@ def random_mechanism(
         raise ParameterError("gamma", estimate.joint_gamma, "must be below 1 to promise anything")
     inner = maker(
         epsilon=epsilon,
-        sensitivity=Fraction(estimate.value),
+        sensitivity=Fraction(estimate.value.number),
         neighbours=estimate.neighbours,
         **more,
     )
     _checked(inner, estimate, more)
+    promised = PureDP(epsilon, estimate.neighbours)
+    if inner.guarantee.neighbours != promised.neighbours or not inner.guarantee <= promised:
+        raise ParameterError("maker", None, f"must make a mechanism with {promised}")
+    if getattr(inner, "sensitivity", estimate.value.number) < estimate.value.number:
+        raise ParameterError("maker", None, "must take the sensitivity that it is given")
     return RandomMechanism(estimate, epsilon_of(epsilon), inner)
 
 

@@ -29,8 +29,8 @@ __all__ = [
     "Norm",
     "NormName",
     "Number",
+    "as_norm",
     "is_exact",
-    "norm_of",
     "real",
     "root_up",
     "size_of",
@@ -113,7 +113,7 @@ class LInf:
         return _result(Fraction(max(moves, default=0), scale), exact=exact)
 
 
-def norm_of(value: object) -> Norm:
+def as_norm(value: object) -> Norm:
     """The norm itself, or the one that a word names: "L1", "L2" or "Linf"."""
     known: dict[str, Norm] = {"l1": L1(), "l2": L2(), "linf": LInf()}
     if isinstance(value, str) and value.lower() in known:

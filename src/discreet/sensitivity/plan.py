@@ -146,7 +146,7 @@ def _least_rank(m: int, gamma: Fraction, confidence: Fraction) -> int:
     It is m - f for the largest f so that at most f of m coins of chance gamma = a/b fall, with
     probability at most 1-confidence. The terms are C(m, f) a^f (b-a)^(m-f), over b^m.
     """
-    if m > LARGEST_BINOMIAL:
+    if m > LARGEST_BINOMIAL or m * gamma.denominator.bit_length() > 4 * LARGEST_BINOMIAL:
         raise ParameterError(
             "m", m, f"may be at most {LARGEST_BINOMIAL} with both gamma and confidence; say one"
         )

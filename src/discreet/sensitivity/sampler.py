@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import total_ordering
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,13 +21,40 @@ from discreet.exact import Exact, shown, whole
 from discreet.noise.source import Source, system_source
 from discreet.privacy.guarantee import Neighbours, neighbours_of
 from discreet.sensitivity.mechanism import RandomMechanism, random_mechanism
-from discreet.sensitivity.norms import Norm, Number, norm_of, real, size_of
+from discreet.sensitivity.norms import Norm, Number, as_norm, real, size_of
 from discreet.sensitivity.oracle import Oracle
 from discreet.sensitivity.plan import Bound, plan_of
 
-__all__ = ["SensitivityEstimate", "sample_sensitivity"]
+__all__ = ["Sampled", "SensitivityEstimate", "sample_sensitivity"]
 
 Query = Callable[[Any], Any]
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """A sampled number. It compares with numbers and prints, but no mechanism takes it for one.
+
+    Whoever writes `float(...)` around it leaves the guarantee behind: what is scaled to a sampled
+    number is random differential privacy, and `SensitivityEstimate.mechanism` says so.
+    """
+
+    number: Number
+
+    def __float__(self) -> float:
+        return float(self.number)
+
+    def __eq__(self, other: object) -> bool:
+        return self.number == (other.number if isinstance(other, Sampled) else other)
+
+    def __lt__(self, other: Sampled | Number) -> bool:
+        return self.number < (other.number if isinstance(other, Sampled) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+    def __str__(self) -> str:
+        return f"{float(self.number):.6g} (sampled)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +76,7 @@ class SensitivityEstimate:
         numbers: how many numbers one answer of the query has.
     """
 
-    value: Number
+    value: Sampled
     mean: float
     m: int
     k: int
@@ -61,6 +89,10 @@ class SensitivityEstimate:
     neighbours: Neighbours
     numbers: int
     kind: ClassVar[str] = "random-DP"
+
+    def __post_init__(self) -> None:
+        given: Any = self.value
+        object.__setattr__(self, "value", given if isinstance(given, Sampled) else Sampled(given))
 
     def __str__(self) -> str:
         who = "all records at once" if self.every_record else "one record"
@@ -157,7 +189,7 @@ def sample_sensitivity(  # noqa: PLR0913
     size = whole(n, name="n", at_least=1)
     plan = plan_of(gamma=gamma, m=m, confidence=confidence, bound=bound)
     random = system_source() if source is None else source
-    distance = norm_of(norm)
+    distance = as_norm(norm)
     if not callable(getattr(oracle, "draw", None)):
         raise ParameterError(
             "oracle",
@@ -169,7 +201,7 @@ def sample_sensitivity(  # noqa: PLR0913
     draw = sample.every_record if every_record else sample.one_record
     distances = sorted(draw() for _ in range(plan.m))
     return SensitivityEstimate(
-        value=distances[plan.k - 1],
+        value=Sampled(distances[plan.k - 1]),
         mean=math.fsum(distance / plan.m for distance in distances),
         m=plan.m,
         k=plan.k,
