@@ -346,11 +346,11 @@ budget.finest(...) makes it
             if not weights:
                 raise ParameterError("parts", None, "must name at least one part")
             whole_ = sum(weights.values())
-            return {name: self._share(rooms, weight / whole_) for name, weight in weights.items()}
+            rules = {name: self._share(rooms, weights[name] / whole_) for name in weights}
+            return {name: Budget._over(Node(rules[name], self._node)) for name in rules}
         number = whole(parts, name="parts", at_least=1, at_most=10**6)
-        first = self._share(rooms, Fraction(1, number))
-        rest = [Budget._over(Node(first._node.rule, self._node)) for _ in range(number - 1)]
-        return [first, *rest]
+        rule = self._share(rooms, Fraction(1, number))
+        return [Budget._over(Node(rule, self._node)) for _ in range(number)]
 
     def _shareable(self) -> dict[Currency, Fraction]:
         """What is left of what a split divides: one of the caps of which one is enough, and all
@@ -371,10 +371,9 @@ budget.finest(...) makes it
             )
         return {each: room[each] for each in shared}
 
-    def _share(self, rooms: Mapping[Currency, Fraction], part: Fraction) -> Budget:
+    def _share(self, rooms: Mapping[Currency, Fraction], part: Fraction) -> Rule:
         caps = tuple(Cap(currency, part * room) for currency, room in rooms.items())
-        rule = Rule(caps, (), guaranteed(caps, self.guarantee))
-        return Budget._over(Node(rule, self._node))
+        return Rule(caps, (), guaranteed(caps, self.guarantee))
 
     def parallel(self, parts: Iterable[str]) -> dict[str, Budget]:
         """A branch for each of several disjoint parts of the people; the whole pays the largest.
