@@ -59,7 +59,7 @@ def test_gaussian_noise_alone_is_zero_concentrated():
         {RangeLoss(epsilon="0.5"): 10},
         {ApproxLoss(epsilon="0.1", delta="1e-8"): 20, LaplaceLoss(epsilon="0.1"): 20},
         {ZCDPLoss(rho="0.01"): 3, NormalLoss(sigma_squared=50): 2},
-        {PairLoss(first=["0.6", "0.4"], second=["0.5", "0.5"]): 12},
+        {PairLoss(first=["0.6", "0.4"], second=["0.4", "0.6"]): 12},
     ],
     ids=lambda losses: "+".join(loss.kind for loss in losses),
 )
@@ -255,6 +255,11 @@ def test_what_is_stored_reads_back_equal():
     "stored",
     [
         {},
+        {"format": 1, "neighbours": "add_or_remove"},
+        {"format": 1, "neighbours": "add_or_remove", "Losses": []},
+        {"format": 1, "neighbours": "add_or_remove", "losses": {}},
+        {"format": 1, "neighbours": "add_or_remove", "losses": [], "more": 1},
+        {"format": True, "neighbours": "add_or_remove", "losses": []},
         {"format": 2},
         [],
         None,

@@ -100,3 +100,10 @@ def test_what_has_no_order_is_refused():
         _ = dp.PureDP(1) <= dp.PureDP(1, "replace")
     with pytest.raises(TypeError):
         _ = dp.PureDP(1) <= 1
+
+
+def test_two_curves_that_imply_each_other_are_not_less_than_each_other():
+    one, other = dp.RenyiDP({2: "0.1", 8: "0.1"}), dp.RenyiDP({8: "0.1"})
+    assert one <= other <= one
+    assert not one < other
+    assert not other < one

@@ -109,3 +109,14 @@ def test_what_is_not_understood_is_refused(change):
         dp.ParameterError, match=next(iter(change)) if "epsilon" not in change else "missing"
     ):
         dp.loss_from_dict(stored)
+
+
+def test_the_longest_fractions_that_can_be_made_can_be_read():
+    loss = PureLoss(epsilon=Fraction(3**1000 + 1, 3**1000))
+    assert dp.loss_from_dict(json.loads(json.dumps(loss.to_dict()))) == loss
+
+
+@pytest.mark.parametrize("number", [True, 1.0, "1", None])
+def test_a_format_is_a_plain_number(number):
+    with pytest.raises(dp.ParameterError, match="format"):
+        dp.loss_from_dict({**LOSSES[0].to_dict(), "format": number})

@@ -106,9 +106,11 @@ class Explanation:
         lines = [f"{self.said}: {self.asked}"]
         for way in self.ways:
             mark = "*" if way is self.chosen else " "
-            value = "-" if way.value is None else f"{float(way.value):.6g}"
+            value = "-" if way.value is None else _digits(way.value)
             lines.append(f" {mark} {way.name:<18}{value:<13}{way.why}")
-        return "\n".join([*lines, " * is the least, and every line is an upper bound"])
+        return "\n".join(
+            [*lines, " * is the least; every line is an upper bound, shown to six digits"]
+        )
 
 
 class Accountant:
@@ -182,7 +184,7 @@ class Accountant:
     def _least(self, ways: _Epsilons | _Deltas) -> Fraction:
         """The least of all ways, without certifying those that cannot win."""
         known = [way.value for way in (ways.basic(), ways.convolved()) if way.value is not None]
-        if not known or ways.estimate() < float(min(known)) * (1 + 2.0**-30):
+        if not known or self._may_win(ways, min(known)):
             known += [way.value for way in (ways.zcdp(), ways.renyi()) if way.value is not None]
         if not known:
             raise ParameterError(
@@ -191,6 +193,16 @@ class Accountant:
                 f"is too small: the releases alone fail with {float(ways.sums.fails):.3g}",
             )
         return min(known)
+
+    @staticmethod
+    def _may_win(ways: _Epsilons | _Deltas, known: Fraction) -> bool:
+        """Whether the other ways could give less; where floats cannot tell, they could."""
+        if known < Fraction(1, 10**6):
+            return True
+        try:
+            return ways.estimate() < float(known) * (1 + 2.0**-30)
+        except (ArithmeticError, ValueError):
+            return True
 
     def explain(self, *, delta: Exact | None = None, epsilon: Exact | None = None) -> Explanation:
         """All ways to add up, as a table: epsilons at a delta, or deltas at an epsilon."""
@@ -244,8 +256,12 @@ class Accountant:
     def from_dict(cls, stored: Mapping[str, Any]) -> Accountant:
         """Read a stored accountant back; an unknown format is refused, never guessed."""
         known: object = stored
-        if not isinstance(known, Mapping) or known.get("format") != FORMAT:
+        if not isinstance(known, Mapping) or type(known.get("format")) is not int:
+            raise ParameterError("format", None, "of a stored accountant is missing: json.loads it")
+        if known["format"] != FORMAT:
             raise ParameterError("format", None, f"of a stored accountant must be {FORMAT}")
+        if set(known) != {"format", "neighbours", "losses"}:
+            raise ParameterError("fields", None, "must be format, neighbours and losses")
         if not isinstance(known.get("losses"), Sequence) or isinstance(known["losses"], str):
             raise ParameterError("losses", None, "of a stored accountant must be a list")
         accountant = cls(random=True, neighbours=neighbours_of(known.get("neighbours")))
@@ -255,6 +271,14 @@ class Accountant:
             accountant.add(loss_from_dict(entry["loss"]), times=entry["times"])
         accountant.random = any(gamma_of(loss) for loss in accountant.losses)
         return accountant
+
+
+def _digits(number: Fraction) -> str:
+    """About six digits, for a table."""
+    try:
+        return f"{float(number):.6g}"
+    except OverflowError:
+        return shown(number)
 
 
 def _sum(losses: Mapping[Loss, int], bound: Callable[[Loss], Fraction]) -> Fraction:
@@ -318,7 +342,7 @@ class _Epsilons:
             return Way("zcdp", None, f"the releases fail with {shown(self.sums.fails)}")
         rho = self.sums.rho
         value = zcdp_epsilon_upper(rho, self.rest) if rho else Fraction(0)
-        return Way("zcdp", value, f"the rhos add up to {float(rho):.6g}")
+        return Way("zcdp", value, f"the rhos add up to {_digits(rho)}")
 
     def renyi(self) -> Way:
         if not self.rest > 0:
@@ -331,7 +355,7 @@ class _Epsilons:
         return _best_order(self._cost)
 
     def estimate(self) -> float:
-        """About what `renyi` would give (`zcdp` gives no less), without certifying it."""
+        """About what `renyi` would give (`zcdp` seldom gives less), without certifying it."""
         return self._cost(float(self.order())) if self.rest > 0 else math.inf
 
     def _cost(self, a: float) -> float:
@@ -365,7 +389,7 @@ class _Deltas:
     def zcdp(self) -> Way:
         rho = self.sums.rho
         value = zcdp_delta_upper(rho, self.epsilon) if rho else Fraction(0)
-        return Way("zcdp", self._with_failures(value), f"the rhos add up to {float(rho):.6g}")
+        return Way("zcdp", self._with_failures(value), f"the rhos add up to {_digits(rho)}")
 
     def renyi(self) -> Way:
         order = self.order()
@@ -377,7 +401,7 @@ class _Deltas:
         return _best_order(self._cost)
 
     def estimate(self) -> float:
-        """About what `renyi` would give (`zcdp` gives no less), without certifying it."""
+        """About what `renyi` would give (`zcdp` seldom gives less), without certifying it."""
         return math.exp(min(0.0, self._cost(float(self.order())))) + float(self.sums.fails)
 
     def _cost(self, a: float) -> float:
@@ -400,7 +424,14 @@ def _best_order(cost: Callable[[float], float]) -> Fraction:
 
     Whatever order is found is valid; a better one is only tighter.
     """
-    best = min(map(float, range(-6, 17)), key=lambda at: cost(1 + 2.0**at))  # log2 of a - 1
+
+    def at_order(at: float) -> float:  # log2 of a - 1
+        try:
+            return cost(1 + 2.0**at)
+        except (ArithmeticError, ValueError):  # beyond floats: any order will do
+            return math.inf
+
+    best = min(map(float, range(-6, 17)), key=at_order)
     for step in (0.5, 0.25, 0.12, 0.06, 0.03):
-        best = min((best - step, best, best + step), key=lambda at: cost(1 + 2.0**at))
+        best = min((best - step, best, best + step), key=at_order)
     return 1 + round_up(Fraction(2.0**best), 12)

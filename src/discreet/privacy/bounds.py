@@ -64,6 +64,7 @@ __all__ = [
     "add_upper",
     "failure",
     "gamma_of",
+    "log_ratio",
     "pure_upper",
     "renyi_estimate",
     "renyi_upper",
@@ -89,7 +90,7 @@ def pure_upper(loss: Loss) -> Fraction | None:
         case ApproxLoss():
             return loss.epsilon
         case PairLoss():
-            ratios = [_log_ratio(p, q) for p, q in _atoms(loss)]
+            ratios = [log_ratio(p, q) for p, q in _atoms(loss)]
             return max(max(ratio.upper, -ratio.lower) for ratio in ratios)
         case GaussianLoss() | NormalLoss() | ZCDPLoss():
             return None
@@ -250,12 +251,13 @@ def _atoms(loss: PairLoss) -> list[tuple[Fraction, Fraction]]:
     return list(zip(loss.first, loss.second, strict=True))
 
 
-def _log_ratio(p: Fraction, q: Fraction) -> Interval:
+def log_ratio(p: Fraction, q: Fraction) -> Interval:
+    """log(p/q), enclosed to 64 bits."""
     return Interval.of(0) if p == q else certify(lambda w: log(p / q, w), BITS)
 
 
 def _width_upper(loss: PairLoss) -> Fraction:
-    ratios = [_log_ratio(p, q) for p, q in _atoms(loss)]
+    ratios = [log_ratio(p, q) for p, q in _atoms(loss)]
     return max(ratio.upper for ratio in ratios) - min(ratio.lower for ratio in ratios)
 
 

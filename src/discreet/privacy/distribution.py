@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -50,7 +51,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import UnsupportedError
 from discreet.exact.interval import round_up
-from discreet.privacy.bounds import pure_upper
+from discreet.privacy.bounds import failure, log_ratio, pure_upper
 from discreet.privacy.loss import (
     ApproxLoss,
     GaussianLoss,
@@ -82,6 +83,10 @@ TAIL = 1e-14  # above the errors of transforms, which would keep longer tails al
 FINE = 1e-4  # the rounding may add this share of the variance of the whole loss
 RUNS = 4096  # geometric noise with more steps than this is cut into runs along the grid
 LOUDEST = 4000.0  # beyond this variance of the loss every epsilon is above 1000
+QUIETEST = 2.0**-900  # and below this one floats end
+LEEWAY = 2.0**-48  # of an epsilon, for the floats that the grid is made of
+SMALLEST = 2.0**-900  # added to every delta, for what floats cannot hold
+TRIES = 40  # at an epsilon that meets its delta, in doubling steps
 REACH = 9.5  # standard deviations beyond which normal noise is put to the ends; tail 2e-21
 COLLAPSE = 256  # discrete Gaussians above this many s^2 are read as normal
 
@@ -106,7 +111,7 @@ class Distribution:
         factor: what every delta is multiplied with, for that and for the errors of products.
     """
 
-    laws: tuple[DensePLDPmf, ...]
+    law: DensePLDPmf
     grid: float
     slack: float
     extra: float
@@ -114,38 +119,50 @@ class Distribution:
 
     def delta_upper(self, epsilon: Fraction) -> Fraction:
         """A delta, rounded up, at which all the releases together are (epsilon, delta)-private."""
-        at = max(0.0, math.nextafter(float(epsilon), 0) - self.extra)
-        worst = max(float(law.get_delta_for_epsilon(at)) for law in self.laws)
-        return min(Fraction(1), round_up(Fraction((worst * UP + self.slack) * self.factor), 48))
+        near = float(epsilon)
+        at = near - LEEWAY * max(near, self.grid) - self.extra
+        below = -math.expm1(at) if at < 0 else 0.0  # delta at -x is at most delta at 0 + 1 - e^-x
+        with np.errstate(over="ignore"):
+            found = float(self.law.get_delta_for_epsilon(max(at, 0.0)))
+        whole = (found * UP + self.slack + below + SMALLEST) * self.factor
+        return min(Fraction(1), round_up(Fraction(whole), 48))
 
     def epsilon_upper(self, delta: Fraction) -> Fraction | None:
         """An epsilon, rounded up, that is met at this delta; None where the floats cannot tell."""
         target = math.nextafter(float(delta), 0) / self.factor - self.slack
         if not target > self.slack:
             return None
-        at = max(float(law.get_epsilon_for_delta(target)) for law in self.laws)
-        while math.isfinite(at):
+        at, step = float(self.law.get_epsilon_for_delta(target)), 2.0**-32
+        for _ in range(TRIES):
+            if not math.isfinite(at):
+                break
             epsilon = round_up(Fraction(at + self.extra), 40)
             if self.delta_upper(epsilon) <= delta:
                 return epsilon
-            at += 2.0**-30 * max(1.0, at)
+            at, step = at + step * max(1.0, at), 2 * step
         return None
 
 
 def distribution_of(losses: Mapping[Loss, int]) -> Distribution:
     """Convolve the loss distributions of all these releases; refuse where one has none."""
+    if sum(times * failure(loss) for loss, times in losses.items()) > Fraction(1, 2):
+        raise UnsupportedError("the releases fail too often")
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            return _distribution_of(losses)
+    except ArithmeticError:
+        raise UnsupportedError("so much or so little leaks that floats cannot tell") from None
+
+
+def _distribution_of(losses: Mapping[Loss, int]) -> Distribution:
     normal, extra, factor, others = _collapse(losses)
     grid = _grid(others, normal)
     h = float(grid)
-    laws, relative, slack = [], 0.0, 0.0
-    mirrors = (False, True) if any(isinstance(loss, PairLoss) for loss in others) else (False,)
-    for mirror in mirrors:
-        cells = [(_cells(loss, grid, mirror=mirror), times) for loss, times in _unfold(others)]
-        cells += [(_normal_cells(normal, h), 1)] if normal else []
-        total = _Sum(h)
-        laws.append(total.of(cells))
-        relative, slack = max(relative, total.relative), max(slack, total.absolute)
-    return Distribution(tuple(laws), h, 2 * slack, extra, factor * math.exp(2 * relative))
+    cells = [(_cells(loss, grid), times) for loss, times in _unfold(others)]
+    cells += [(_normal_cells(normal, h), 1)] if normal else []
+    total = _Sum(h)
+    law = total.of(cells)
+    return Distribution(law, h, 2 * total.absolute, extra, factor * math.exp(2 * total.relative))
 
 
 def _unfold(losses: Mapping[Loss, int]) -> Iterator[tuple[Loss, int]]:
@@ -198,15 +215,18 @@ def _grid(others: Mapping[Loss, int], normal: Fraction) -> Fraction:
     """
     unfolded = list(_unfold(others))
     variance = float(normal) + sum(times * _variance(loss) for loss, times in unfolded)
+    if variance and not variance > QUIETEST:
+        raise UnsupportedError("so little leaks here that floats cannot tell")
     if variance > LOUDEST:
         raise UnsupportedError("far more leaks here than any epsilon says")
     width = 2 * REACH * math.sqrt(variance) + variance
-    points = [pure_upper(loss) or Fraction(0) for loss, _ in unfolded if _is_two_point(loss)]
+    points = [pure_upper(loss) for loss, _ in unfolded if _is_two_point(loss)]
     releases = sum(times for _, times in unfolded) + 1
     fine = 2 * math.sqrt(FINE * variance / releases)
     fine = max(fine, min(4 * fine, width / COARSER))
-    if points:
-        common = reduce(_common_divisor, points)
+    known = [point for point in points if point]
+    if known:
+        common = reduce(_common_divisor, known)
         exact = not normal and len(points) == len(unfolded)  # then no law needs a finer grid
         grid = common if exact else common / math.ceil(float(common) / fine)
         if grid and width / float(grid) < LONGEST:
@@ -226,6 +246,7 @@ def _variance(loss: Loss) -> float:
 def _is_two_point(loss: Loss) -> bool:
     """Whether the loss takes two values only: at epsilon and at -epsilon."""
     two = isinstance(loss, PureLoss | RangeLoss | ApproxLoss | RandomLoss)
+    two = two or (isinstance(loss, PairLoss) and not _is_symmetric(loss))
     return two or (isinstance(loss, GeometricLoss) and loss.sensitivity == 1)
 
 
@@ -235,7 +256,7 @@ def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
     return Fraction(numerator, a.denominator * b.denominator)
 
 
-def _cells(loss: Loss, grid: Fraction, *, mirror: bool) -> Cells:
+def _cells(loss: Loss, grid: Fraction) -> Cells:
     match loss:
         case PureLoss() | RangeLoss() | RandomLoss():
             return _two_points(loss.epsilon, Fraction(0), grid)
@@ -248,18 +269,31 @@ def _cells(loss: Loss, grid: Fraction, *, mirror: bool) -> Cells:
         case LaplaceLoss():
             return _geometric_cells(loss.epsilon, None, float(grid))
         case PairLoss():
-            pairs = zip(loss.first, loss.second, strict=True)
-            atoms = [(q, p) if mirror else (p, q) for p, q in pairs]
-            losses = np.array([math.log(p / q) for p, q in atoms])
-            return _split(losses, np.array([float(p) for p, _ in atoms]), float(grid))
+            return _pair_cells(loss, grid)
         case GaussianLoss():
             return _discrete_gaussian_cells(float(loss.sigma_squared), float(grid))
-        case ZCDPLoss():
+        case ZCDPLoss() | NormalLoss():  # (normal noise was taken out by `_collapse`)
             raise UnsupportedError("a release of which only rho is known has no loss distribution")
-        case NormalLoss():  # pragma: no cover - all of them were taken out by `_collapse`
-            raise UnsupportedError("normal noise is added up before it is put on a grid")
         case _:
             assert_never(loss)
+
+
+def _pair_cells(loss: PairLoss, grid: Fraction) -> Cells:
+    if not _is_symmetric(loss):
+        return _two_points(pure_upper(loss) or Fraction(0), Fraction(0), grid)
+    pairs = list(zip(loss.first, loss.second, strict=True))
+    losses = np.array([float(log_ratio(p, q).upper) for p, q in pairs])
+    return _split(losses, np.array([float(p) for p, _ in pairs]), float(grid))
+
+
+def _is_symmetric(loss: PairLoss) -> bool:
+    """Whether the law of the loss is the same in both directions.
+
+    Where it is not, one person may be in the first direction of one release and in the second of
+    another, so that neither product of laws is the worst: then only its epsilon is used.
+    """
+    pairs = list(zip(loss.first, loss.second, strict=True))
+    return Counter(pairs) == Counter((q, p) for p, q in pairs)
 
 
 def _two_points(epsilon: Fraction, failing: Fraction, grid: Fraction) -> Cells:

@@ -101,10 +101,10 @@ class _Ordered:
         return implies(cast("Guarantee", other), cast("Guarantee", self))
 
     def __lt__(self, other: object) -> bool:
-        return self <= other and self != other
+        return self <= other and not self >= other
 
     def __gt__(self, other: object) -> bool:
-        return self >= other and self != other
+        return self >= other and not self <= other
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -262,8 +262,9 @@ class PairLoss(_Stored):
     """A release with finitely many outputs, and the two laws that no pair of neighbours exceeds.
 
     `first` and `second` are the probabilities of the same outputs, in the same order, under the
-    worst pair of neighbours; each adds up to 1 and none is 0. For mechanisms of one's own whose
-    laws can be written down.
+    worst pair of neighbours, in either direction; each adds up to 1 and none is 0. For mechanisms
+    of one's own whose laws can be written down. Loss distributions use all of it where the pair is
+    symmetric (exchanging the two only renames outputs), and its epsilon alone where it is not.
 
     >>> coins = PairLoss(first=["3/4", "1/4"], second=["1/4", "3/4"])
     >>> round(float(coins.guarantee.epsilon), 6)
@@ -387,7 +388,7 @@ def loss_from_dict(stored: Mapping[str, Any]) -> Loss:
     """Read a stored loss back; what this version does not know is refused, never guessed."""
     if not isinstance(stored, Mapping):
         raise ParameterError("stored", type(stored).__name__, "must be a dictionary")
-    if stored.get("format") not in (1, 2):
+    if type(stored.get("format")) is not int or stored["format"] not in (1, 2):
         raise ParameterError("format", stored.get("format"), "of a stored loss must be 1 or 2")
     kind = stored.get("kind")
     maker = _KINDS.get(kind) if isinstance(kind, str) else None
