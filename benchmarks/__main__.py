@@ -26,6 +26,7 @@ ALL = {
     "accuracy-gaussians": accuracy.gaussians,
     "accounting-mixed": accounting.mixed,
     "accounting-answered": accounting.answered,
+    "accounting-exactly": accounting.exactly,
     "accounting-charges": accounting.charges,
 }
 

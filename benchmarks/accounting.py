@@ -112,6 +112,17 @@ def answered():
     return table(head, rows)
 
 
+def exactly():
+    """Pure budgets hold exactly as many questions as their epsilons say."""
+    rows = []
+    for total, epsilon in (("0.2", "0.002"), ("4", "0.2"), ("4", "0.5"), ("4", "0.8")):
+        budget, question = dp.Budget(epsilon=total), dp.losses.PureLoss(epsilon=epsilon)
+        while budget.affords(question):
+            budget.charge(question)
+        rows.append((total, epsilon, len(budget)))
+    return table(("budget, no delta", "epsilon of a question", "answered"), rows)
+
+
 def allowed(budget, release, n):
     return budget.affords(release, times=n)
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dp
+from discreet.audit.catalogue import mechanisms
 from discreet.privacy.loss import (
     ApproxLoss,
     GaussianLoss,
@@ -191,6 +192,16 @@ def test_the_deltas_of_the_releases_themselves_are_part_of_every_delta():
     assert ways["basic"] == F(20, 10**8)
     assert all(value >= F(199, 10**9) for value in ways.values())
     assert accountant.delta_upper(5) >= F(199, 10**9)
+
+
+@pytest.mark.parametrize("mechanism", mechanisms(), ids=repr)
+def test_every_mechanism_that_ships_adds_up(mechanism):
+    """Three of each, and never above three times the epsilon that each promises."""
+    accountant = dp.Accountant(neighbours=mechanism.guarantee.neighbours)
+    told = accountant.add(mechanism, times=3).explain(delta="1e-3")
+    if isinstance(mechanism.guarantee, dp.PureDP):
+        assert told.value <= 3 * mechanism.guarantee.epsilon
+    assert told.value <= accountant.explain(delta="1e-5").value
 
 
 def test_explain_is_a_table_that_says_which_and_why():
