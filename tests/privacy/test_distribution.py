@@ -1,6 +1,7 @@
 """Convolved losses are never below the truth, and close to it."""
 
 import contextlib
+import dataclasses
 import math
 from fractions import Fraction as F
 from itertools import product
@@ -183,6 +184,14 @@ def test_discrete_gaussians_add_up_like_normal_noise():
     assert truth <= found.delta_upper(F(1, 5)) <= truth * F(102, 100)
     assert 0 < found.extra < 1e-9
     assert found.factor >= 1
+
+
+def test_below_the_extra_epsilon_delta_grows_by_what_that_is_worth():
+    """Delta at -x is at most delta at 0 plus 1 - e^-x, and that is added where x is above 0."""
+    plain = distribution_of({GaussianLoss(sigma_squared=10**6): 1})
+    wide = dataclasses.replace(plain, extra=0.01)
+    assert wide.delta_upper(F(0)) >= plain.delta_upper(F(0)) + F(99, 10_000)
+    assert wide.delta_upper(F(1, 100)) < plain.delta_upper(F(0)) * F(101, 100)
 
 
 def test_what_is_only_bounded_is_randomised_response():

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TypeVar
 
 from discreet.errors import InputTypeError, ParameterError, UnsupportedError
 from discreet.exact import Exact, Interval, certify, exp, log, positive, shown, whole
-from discreet.exact.interval import round_up
 from discreet.privacy import convert
+from discreet.privacy.bounds import add_upper
 from discreet.privacy.guarantee import (
     LARGEST_EPSILON,
     ZCDP,
@@ -162,9 +162,7 @@ def _joined(guarantees: tuple[Guarantee, ...], relation: Neighbours, total: _Tot
 
 
 def _sum(values: Iterable[Fraction]) -> Fraction:
-    """The sum; a fraction that has become very long is rounded up."""
-    found = sum(values, Fraction(0))
-    return found if found.denominator.bit_length() <= 1024 else round_up(found, 256)
+    return reduce(add_upper, values, Fraction(0))
 
 
 def _pair(one: Guarantee) -> tuple[Fraction, Fraction]:

@@ -108,14 +108,14 @@ def largest_divergence(order: Fraction, epsilon: Fraction, delta: Fraction) -> F
 def zcdp_epsilon_upper(rho: Fraction, delta: Fraction) -> Fraction:
     """An epsilon, rounded up, at which rho-zCDP gives (epsilon, delta); 0 or more."""
     log_delta = log(delta, _WORKING)
-    order = best_order(lambda a: (a - 1) ** 2 * rho + log(a, _WORKING) + log_delta)
+    order = passing_order(lambda a: (a - 1) ** 2 * rho + log(a, _WORKING) + log_delta)
     return epsilon_upper(order, order * rho, delta)
 
 
 @lru_cache(maxsize=1 << 12)
 def zcdp_delta_upper(rho: Fraction, epsilon: Fraction) -> Fraction:
     """A delta, rounded up, at which rho-zCDP gives (epsilon, delta); 1 at most."""
-    order = best_order(lambda a: (2 * a - 1) * rho - epsilon + log_rest(a, _WORKING))
+    order = passing_order(lambda a: (2 * a - 1) * rho - epsilon + log_rest(a, _WORKING))
     return delta_upper(order, order * rho, epsilon)
 
 
@@ -128,7 +128,7 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
         rest = epsilon - log_rest(a, _WORKING)
         return (a - 1) ** 2 * rest + (2 * a - 1) * (log_delta + log(a, _WORKING))
 
-    order = best_order(slope)
+    order = passing_order(slope)
     divergence = largest_divergence(order, epsilon, delta)
     if divergence is None:  # not met for any epsilon and delta within 10^-400
         raise ArithmeticError("no order gives this epsilon and delta")
@@ -147,7 +147,7 @@ def pure_rho_upper(epsilon: Fraction) -> Fraction:
     return min(found, epsilon * epsilon / 2, epsilon)  # both are bounds of it, too
 
 
-def best_order(slope: Callable[[Fraction], Interval]) -> Fraction:
+def passing_order(slope: Callable[[Fraction], Interval]) -> Fraction:
     """The order a > 1 at which `slope` passes 0 from below, to one part in 1000 of a - 1."""
     low, high = -(64 << 10), 2048 << 10  # in steps of 1/1024 of a power of two
 

@@ -22,6 +22,10 @@ post-processing of normal noise of variance v_i - s^2, up to factors (1 +- z)^k 
 released between them, so they cost extra epsilon = sum of k log((1 + z)/(1 - z)) and a factor
 (1 + z)^k of delta, once, at the end.
 
+Directions. A person may be in the first law of one release and in the second of another. Every pair
+that is convolved here is symmetric, so that this makes no difference; one that is not is replaced
+by the worst that has its epsilon.
+
 Valid for losses that are fixed ahead (the questions themselves may still be chosen adaptively: Zhu,
 Dong and Wang 2022, Theorem 10). It is not a filter: see `discreet.privacy.budget`.
 

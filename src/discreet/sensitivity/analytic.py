@@ -17,7 +17,7 @@ from typing import cast
 from discreet.errors import ParameterError
 from discreet.exact import Exact, rational, shown, whole
 from discreet.privacy.guarantee import Neighbours, neighbours_of
-from discreet.sensitivity.norms import Norm, NormName, root_up
+from discreet.sensitivity.norms import Norm, NormName, as_norm, root_up
 
 __all__ = [
     "Sensitivity",
@@ -75,7 +75,7 @@ def of_counts(
     """
     counts = whole(k, name="k", at_least=1)
     why = f"one person moves each of {counts} counts by at most 1"
-    return _of_ones(counts, norm_of(norm), neighbours_of(neighbours), why)
+    return _of_ones(counts, name_of(norm), neighbours_of(neighbours), why)
 
 
 def of_histogram(
@@ -95,7 +95,7 @@ def of_histogram(
     relation = neighbours_of(neighbours)
     bins = 1 if relation == "add_or_remove" else 2
     why = f"one person moves {'one bin' if bins == 1 else 'two bins'} by 1"
-    return _of_ones(bins, norm_of(norm), relation, why)
+    return _of_ones(bins, name_of(norm), relation, why)
 
 
 def of_sum(lower: Exact, upper: Exact, neighbours: Neighbours = "add_or_remove") -> Sensitivity:
@@ -176,9 +176,9 @@ def of_absolute_utility(
     return _exactly((high - low) / size, "Linf", "replace", why)
 
 
-def norm_of(value: NormName | Norm) -> NormName:
+def name_of(value: NormName | Norm) -> NormName:
     """The name of a norm, from its name or from the norm itself."""
-    name = getattr(value, "name", value)
+    name = as_norm(value).name
     if name not in ("L1", "L2", "Linf"):
         raise ParameterError("norm", value, "must be 'L1', 'L2' or 'Linf'")
     return cast(NormName, name)
