@@ -10,6 +10,8 @@ The whole tree, so that you know what to catch before you read any class:
     * SourceExhaustedError                        a replayed source of randomness ran out
     * StreamEndedError                            a sparse-vector stream has given all its answers
     * BudgetExceededError                         a release costs more than is left
+    * QueryError          (also a ValueError)     a question cannot be asked like this
+    * EngineError                                 a database failed; only a data owner sees how
 
 A message names the thing, the value that was declared, and the way out. It never quotes private
 data: parameters (epsilon, bounds, names) are public and may be quoted, values to release may not.
@@ -22,8 +24,10 @@ from functools import partial
 __all__ = [
     "BudgetExceededError",
     "DiscreetError",
+    "EngineError",
     "InputTypeError",
     "ParameterError",
+    "QueryError",
     "RangeError",
     "SourceExhaustedError",
     "StreamEndedError",
@@ -99,3 +103,24 @@ class BudgetExceededError(DiscreetError):
     def __reduce__(self) -> tuple[object, ...]:
         make = partial(type(self), asked=self.asked, left=self.left, could=self.could)
         return make, (str(self),)
+
+
+class QueryError(DiscreetError, ValueError):
+    """A question cannot be answered as it stands. Nothing was charged and no row was read.
+
+    Decided by the question and the owner's declaration alone, so it tells nothing about the data.
+
+    Attributes:
+        problem: what is wrong, and the words that mend it.
+    """
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"{problem}. Nothing was charged and no row was read")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.problem,)
+
+
+class EngineError(DiscreetError):
+    """A database failed. Its own words may quote rows, so they are shown to a data owner only."""

@@ -1,0 +1,1 @@
+"""Where data, noise and budget meet: a session asks a table and hands out releases."""

@@ -1,0 +1,54 @@
+"""What every engine offers: its columns' types, and exact integers for a request.
+
+An engine is trusted for exactness only. It sees no epsilon and no budget, and what it returns is
+private. Failures are `EngineError`s; whether their words may be shown is for the session to say.
+Tested by tests/engines/contract.py, through tests/engines/test_duckdb.py and its siblings
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from discreet.query.request import Cells, Request
+from discreet.query.schema import Storage
+
+__all__ = ["Engine", "Hashing"]
+
+Hashing = Literal["engine", "portable"]
+"""The engine's own fast hash, or one that makes the same choice of rows on every engine."""
+
+
+class Engine(ABC):
+    """One table in one database.
+
+    Attributes:
+        dialect: the name of the SQL dialect.
+        hashing: which hash chooses rows where people are sampled.
+        key: the key of that hash: public or not, but independent of the data.
+    """
+
+    dialect: str
+    hashing: Hashing
+    key: str
+
+    @property
+    @abstractmethod
+    def storage(self) -> Mapping[str, Storage]:
+        """How each column is stored, by its declared type; no row is read."""
+
+    @abstractmethod
+    def statement(self, request: Request) -> str:
+        """The one SQL statement that answers the request."""
+
+    @abstractmethod
+    def run(self, request: Request, *, progress: bool = False) -> Sequence[Cells]:
+        """The exact integers of every part, in order; EngineError if the database fails."""
+
+    @abstractmethod
+    def ping(self) -> None:
+        """Check without reading any row that the database answers; EngineError if not."""
+
+    def close(self) -> None:  # noqa: B027 - most engines hold nothing
+        """Let go of the database."""
