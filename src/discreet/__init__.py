@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet import audit, sensitivity
+    from discreet.curator.release import Release
+    from discreet.curator.session import Session
     from discreet.errors import (
         BudgetExceededError,
         DiscreetError,
+        EngineError,
         InputTypeError,
+        NothingFoundError,
         ParameterError,
+        QueryError,
         RangeError,
         SourceExhaustedError,
         StreamEndedError,
@@ -46,16 +51,34 @@ if TYPE_CHECKING:
     from discreet.privacy.guarantee import ZCDP, ApproxDP, PureDP, RandomDP, RenyiDP
     from discreet.privacy.loss import loss_from_dict
     from discreet.privacy.odometer import Odometer
+    from discreet.query.build import Query
+    from discreet.query.schema import (
+        Boolean,
+        Bounds,
+        Dates,
+        FreeText,
+        Hidden,
+        Keys,
+        PerPerson,
+        PerRow,
+        PublicTable,
+    )
     from discreet.sensitivity import sample_sensitivity
+    from discreet.table import Table
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "discreet.curator.release": ("Release",),
+    "discreet.curator.session": ("Session",),
     "discreet.errors": (
         "BudgetExceededError",
         "DiscreetError",
+        "EngineError",
         "InputTypeError",
+        "NothingFoundError",
         "ParameterError",
+        "QueryError",
         "RangeError",
         "SourceExhaustedError",
         "StreamEndedError",
@@ -80,7 +103,20 @@ _HOMES = {
     "discreet.privacy.guarantee": ("ZCDP", "ApproxDP", "PureDP", "RandomDP", "RenyiDP"),
     "discreet.privacy.loss": ("loss_from_dict",),
     "discreet.privacy.odometer": ("Odometer",),
+    "discreet.query.build": ("Query",),
+    "discreet.query.schema": (
+        "Boolean",
+        "Bounds",
+        "Dates",
+        "FreeText",
+        "Hidden",
+        "Keys",
+        "PerPerson",
+        "PerRow",
+        "PublicTable",
+    ),
     "discreet.sensitivity": ("sample_sensitivity",),
+    "discreet.table": ("Table",),
 }
 _MODULES = {
     "audit": "discreet.audit",
@@ -97,30 +133,46 @@ __all__ = [
     "Accuracy",
     "ApproxDP",
     "Batch",
+    "Boolean",
+    "Bounds",
     "Budget",
     "BudgetExceededError",
+    "Dates",
     "DiscreetError",
+    "EngineError",
     "Exponential",
+    "FreeText",
     "Gaussian",
     "Geometric",
+    "Hidden",
     "InputTypeError",
     "Interval",
+    "Keys",
     "Laplace",
     "NoisyMax",
+    "NothingFoundError",
     "Odometer",
     "ParameterError",
+    "PerPerson",
+    "PerRow",
     "PermuteAndFlip",
+    "PublicTable",
     "PureDP",
+    "Query",
+    "QueryError",
     "RandomDP",
     "RandomizedResponse",
     "RangeError",
     "Reading",
     "RejectionGeometric",
+    "Release",
     "RenyiDP",
     "SelectKeys",
+    "Session",
     "SourceExhaustedError",
     "Staircase",
     "StreamEndedError",
+    "Table",
     "TopK",
     "UnsupportedError",
     "Wish",

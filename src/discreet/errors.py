@@ -11,6 +11,7 @@ The whole tree, so that you know what to catch before you read any class:
     * StreamEndedError                            a sparse-vector stream has given all its answers
     * BudgetExceededError                         a release costs more than is left
     * QueryError          (also a ValueError)     a question cannot be asked like this
+    * NothingFoundError                           a private search was paid for and found nothing
     * EngineError                                 a database failed; only a data owner sees how
 
 A message names the thing, the value that was declared, and the way out. It never quotes private
@@ -26,6 +27,7 @@ __all__ = [
     "DiscreetError",
     "EngineError",
     "InputTypeError",
+    "NothingFoundError",
     "ParameterError",
     "QueryError",
     "RangeError",
@@ -120,6 +122,10 @@ class QueryError(DiscreetError, ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.problem,)
+
+
+class NothingFoundError(DiscreetError):
+    """A private search for bounds found nothing that stands out from the noise; it was charged."""
 
 
 class EngineError(DiscreetError):

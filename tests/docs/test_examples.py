@@ -69,8 +69,9 @@ WITH_PYTHON = [page for page in pages() if any(block.kind in PYTHON for block in
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
-def test_every_example_is_true(page):
-    """One namespace per page, blocks in order."""
+def test_every_example_is_true(page, tmp_path, monkeypatch):
+    """One namespace per page, blocks in order, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
     names = {"__name__": "example"}
     for block in blocks(page):
         if block.kind in PYTHON:

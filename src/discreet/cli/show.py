@@ -122,7 +122,11 @@ def show_demo(found: Demo) -> None:
     screen.print("\n[bold]3. The budget[/bold]: every question was charged before it was answered")
     for said in found.budget:
         screen.print(Padding(escape(said), (0, 0, 0, 3)))
-    screen.print("\n[bold]4. Believe it[/bold]: the guarantee, proved by enumeration just now")
+    screen.print("\n[bold]4. A table[/bold]: SQL to a CSV file in which people have several rows")
+    screen.print(Padding(escape(found.question), (0, 0, 1, 3)), style="cyan")
+    screen.print(Padding(escape(found.table), (0, 0, 0, 3)))
+    screen.print(Padding(escape(f"{found.left} of 1 is left for more questions."), (1, 0, 0, 3)))
+    screen.print("\n[bold]5. Believe it[/bold]: the guarantee, proved by enumeration just now")
     for verdict in found.verdicts:
         screen.print(Padding(escape(verdict), (0, 0, 0, 3)))
     screen.print("\nFigure: " + ", ".join(str(path) for path in found.figures))

@@ -43,8 +43,13 @@ class Engine(ABC):
         """The one SQL statement that answers the request."""
 
     @abstractmethod
-    def run(self, request: Request, *, progress: bool = False) -> Sequence[Cells]:
-        """The exact integers of every part, in order; EngineError if the database fails."""
+    def run(
+        self, request: Request, statement: str | None = None, *, progress: bool = False
+    ) -> Sequence[Cells]:
+        """The exact integers of every part, in order; EngineError if the database fails.
+
+        `statement` is what `statement(request)` returned, if the caller has it already.
+        """
 
     @abstractmethod
     def ping(self) -> None:

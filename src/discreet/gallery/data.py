@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+from datetime import date, timedelta
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEPARTMENTS", "classroom", "departments", "salaries"]
+__all__ = ["DEPARTMENTS", "classroom", "departments", "salaries", "write_payroll"]
 
 DEPARTMENTS = ("Fire", "Health", "Library", "Parks", "Police", "Transit")
 _SHARES = (0.11, 0.27, 0.04, 0.08, 0.17, 0.33)
@@ -37,3 +41,30 @@ def departments(people: int = 29_000) -> NDArray[np.int64]:
     ends = np.rint(np.cumsum(_SHARES) * people).astype(np.int64)
     found: NDArray[np.int64] = np.searchsorted(ends, np.arange(people), side="right")
     return found
+
+
+def write_payroll(path: str | Path, people: int = 29_000) -> Path:
+    """Write a CSV file of salaries: everyone has a row for one to four of the years 2021 to 2024.
+
+    Columns: person, year, department, salary, hired, remote, title. Titles are free text, and a few
+    are held by very few people.
+    """
+    amounts, places = salaries(people), departments(people)
+    file = Path(path)
+    with file.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow(["person", "year", "department", "salary", "hired", "remote", "title"])
+        for i in range(people):
+            started = 2021 + i * 7 % 4
+            hired = date(2021 - i % 20, 1, 1) + timedelta(days=i * 31 % 365)
+            for year in range(started, 2025):
+                salary = round(int(amounts[i]) * 1.03 ** (year - 2024), 2)
+                place = DEPARTMENTS[int(places[i])]
+                remote = "true" if i % 3 == 0 else "false"
+                writer.writerow([i, year, place, salary, hired, remote, _title(i)])
+    return file
+
+
+def _title(i: int) -> str:
+    """One in 5,000 has a title of her own."""
+    return f"special adviser {i}" if i % 5000 == 17 else ("officer", "clerk", "analyst")[i % 3]

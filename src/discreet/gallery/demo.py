@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.exact import verify
+from discreet.curator.release import Release
 from discreet.errors import BudgetExceededError
 from discreet.gallery import data
 from discreet.mechanisms.counts import count, histogram
@@ -17,10 +18,14 @@ from discreet.mechanisms.geometric import Geometric
 from discreet.mechanisms.rejection import RejectionGeometric
 from discreet.mechanisms.selection import NoisyMax
 from discreet.privacy.budget import Budget
+from discreet.query.schema import Bounds, Keys, PerPerson
+from discreet.table import Table
 
 __all__ = ["Demo", "run_demo"]
 
 BINS, RANGE = 50, (40_000, 400_000)
+QUESTION = """SELECT department, COUNT(*) AS n, AVG(salary) AS mean_salary
+FROM payroll WHERE year = 2024 GROUP BY department ORDER BY n DESC"""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,9 @@ class Demo:
     people: int
     payroll: list[PayrollLine]
     budget: list[str]
+    question: str
+    table: str
+    left: str
     verdicts: list[str]
     figures: list[Path]
 
@@ -66,16 +74,20 @@ def run_demo(folder: Path) -> Demo:
             0
         ]
     lines = payroll_lines(amounts, noisy["1"], budget)
+    asked, left = ask_table(folder)
     return Demo(
         classroom=classroom_lines(),
         people=len(amounts),
         payroll=lines,
         budget=budget_lines(budget),
+        question=QUESTION,
+        table=str(asked),
+        left=left,
         verdicts=[
             str(verify(Geometric(epsilon="0.1", bounds=(0, 30)))),
             str(verify(RejectionGeometric(epsilon="0.1", bounds=(0, 30)))),
         ],
-        figures=save_figure(folder, amounts, noisy),
+        figures=[*save_figure(folder, amounts, noisy), *save_answer(folder, asked)],
     )
 
 
@@ -145,6 +157,30 @@ def payroll_lines(
         )
     )
     return lines
+
+
+def ask_table(folder: Path) -> tuple[Release, str]:
+    """One SQL question to a CSV file in which people have several rows."""
+    payroll = Table(
+        data.write_payroll(folder / "payroll.csv"),
+        unit=PerPerson("person", max_rows=1, max_groups=1),
+        columns={
+            "department": Keys(data.DEPARTMENTS),
+            "salary": Bounds(0, 400_000, grid=1),
+            "year": Keys(range(2021, 2025)),
+        },
+    )
+    session = payroll.session(epsilon=1)
+    answer = session.ask(QUESTION, epsilon="0.5")
+    payroll.close()
+    return answer, str(session.left)
+
+
+def save_answer(folder: Path, asked: Release) -> list[Path]:
+    """The answer's own figure."""
+    path = folder / "departments.png"
+    asked.plot("mean_salary", path=path)
+    return [path]
 
 
 def budget_lines(budget: Budget) -> list[str]:

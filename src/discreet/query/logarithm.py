@@ -6,8 +6,9 @@ in integer arithmetic on a grid of 2^-20.
 
 Error. Between knots a < b the chord lies below ln by at most (ln(b/a))^2/8, plus two steps of the
 grid for rounding. (With u = ln(b/a), the largest gap of the chord of ln on [a, b] is
-m - 1 - ln m, m = (e^u - 1)/u, which is at most u^2/8 for 0 < u <= 1.) With `SEGMENTS` equal ratios
-over a range of ln(high/low) = R this is R^2/(8 SEGMENTS^2): from 1 to 1,000,000 that is 0.0015.
+m - 1 - ln m, m = u/(e^u - 1), which is at most u^2/8 for 0 < u <= 1.) With `SEGMENTS` equal ratios
+over a range of ln(high/low) = R this is about R^2/(8 SEGMENTS^2); knots are whole numbers, and
+among small ones a little further apart: from 1 to 1,000,000 the bound of `chord_error` is 0.0035.
 Tested by tests/query/test_logarithm.py
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet.errors import QueryError
 from discreet.exact import exp, log
@@ -27,6 +29,7 @@ SEGMENTS = 128
 _BITS = 128
 
 
+@lru_cache(maxsize=64)
 def chords(kind: Number) -> tuple[tuple[int, ...], tuple[int, ...], Fraction]:
     """The knots n_i, the levels floor(ln(n_i grid)/GRID), and GRID, for a positive number."""
     knots = _knots(kind.low, kind.high)

@@ -14,7 +14,6 @@ Tested by tests/query/test_schema.py
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -112,13 +111,19 @@ class FindBounds:
 def _grid(low: Fraction, high: Fraction) -> Fraction:
     if low.denominator == high.denominator == 1 and high - low >= 1000:
         return Fraction(1)
-    step = Fraction(10) ** (math.floor(math.log10(float(high - low))) - 6)
+    step = Fraction(10) ** (_decade(high - low) - 6)
     while (low / step).denominator != 1 or (high / step).denominator != 1:
         step /= 10
         if high - low > step * 10**15:
             problem = "cannot both be multiples of one decimal grid; say grid=..."
             raise ParameterError("Bounds", (shown(low), shown(high)), problem)
     return step
+
+
+def _decade(value: Fraction) -> int:
+    """The k with 10^k <= value < 10^(k + 1), in integers."""
+    k = len(str(value.numerator)) - len(str(value.denominator))
+    return k if Fraction(10) ** k <= value else k - 1
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -165,6 +170,11 @@ class Keys:
         return Text(nullable=True)
 
 
+def storable(text: str) -> bool:
+    """Whether every engine can hold this text: UTF-8 (no half of a pair) and no NUL."""
+    return "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
+
+
 def _key(value: object) -> Key:
     if hasattr(value, "item") and type(value).__module__ == "numpy":
         value = value.item()
@@ -172,8 +182,8 @@ def _key(value: object) -> Key:
         raise ParameterError("Keys", value, "takes dates, not times; say value.date()")
     if isinstance(value, int) and abs(value) > WIDEST:
         raise ParameterError("Keys", value, "must be within 2^62")
-    if isinstance(value, str) and "\0" in value:
-        raise ParameterError("Keys", value, "must not hold the character NUL")
+    if isinstance(value, str) and not storable(value):
+        raise ParameterError("Keys", value, "must be UTF-8 text without the character NUL")
     if isinstance(value, bool | int | str | date):
         return value
     problem = "must be text, whole numbers, dates or True and False"
@@ -375,7 +385,7 @@ Unit = PerRow | PerPerson
 
 
 def _name(value: object, what: str) -> str:
-    if not isinstance(value, str) or not value or "\0" in value:
+    if not isinstance(value, str) or not value or not storable(value):
         raise ParameterError(what, value, "needs the name of a column")
     return value
 
@@ -402,6 +412,8 @@ class PublicTable:
         if len(rows) > MOST_KEYS:
             raise ParameterError("PublicTable", len(rows), f"takes at most {MOST_KEYS} rows")
         names = tuple(next(iter(rows.values())))
+        if key in names:
+            raise ParameterError("PublicTable", key, "must name the key once, not as a column too")
         listed = []
         for at, row in rows.items():
             if tuple(row) != names:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date
 from fractions import Fraction
+from functools import reduce
 from itertools import product as pairs
 from typing import get_args
 
@@ -54,8 +55,8 @@ __all__ = [
 
 QUOTIENT_STEPS = 1000
 """A quotient of two columns is rounded down to thousandths of the ratio of their grids."""
-DEEPEST = 64
-"""Nesting beyond this is refused: no honest question needs it."""
+DEEPEST = 28
+"""Nesting beyond this is refused: no honest question needs it, and its SQL has to be readable."""
 
 
 def constant(value: int | Fraction | bool | str | date | None) -> e.Literal:  # noqa: FBT001
@@ -121,9 +122,15 @@ def on_grid(node: e.Expr, grid: Fraction) -> e.Expr:
     return _linear([(Fraction(1), node)], Fraction(0), grid)
 
 
-def _linear(parts: Sequence[tuple[Fraction, e.Expr]], offset: Fraction, grid: Fraction) -> e.Expr:
-    """Offset + sum of share * value, on this grid, flattened: terms of terms are added up."""
-    factors: dict[e.Expr, int] = {}
+def _linear(
+    parts: Sequence[tuple[Fraction, e.Expr]], offset: Fraction, grid: Fraction | None = None
+) -> e.Expr:
+    """Offset + sum of share * value, flattened: terms of terms are added up.
+
+    Without a grid it is the coarsest one that holds every multiple, so that equal sums are equal
+    expressions however they were written.
+    """
+    scales: dict[e.Expr, Fraction] = {}
     total = Fraction(offset)
     for share, node in parts:
         kind = number(node, "arithmetic")
@@ -136,8 +143,16 @@ def _linear(parts: Sequence[tuple[Fraction, e.Expr]], offset: Fraction, grid: Fr
         else:
             inner = [(share * kind.grid, node)]
         for scaled, term in inner:
-            factors[term] = factors.get(term, 0) + _steps(scaled, grid)
-    return _made_linear(factors, _steps(total, grid), grid)
+            scales[term] = scales.get(term, Fraction(0)) + scaled
+    held = _coarsest([*scales.values(), total]) if grid is None else grid
+    factors = {term: _steps(scaled, held) for term, scaled in scales.items()}
+    return _made_linear(factors, _steps(total, held), held)
+
+
+def _coarsest(values: Sequence[Fraction]) -> Fraction:
+    """The coarsest grid that holds all of these; 1 where all are 0."""
+    there = [abs(value) for value in values if value]
+    return reduce(common_grid, there) if there else Fraction(1)
 
 
 def _steps(value: Fraction, grid: Fraction) -> int:
@@ -150,40 +165,36 @@ def _steps(value: Fraction, grid: Fraction) -> int:
 def _made_linear(factors: dict[e.Expr, int], total: int, grid: Fraction) -> e.Expr:
     """A term that cancels is kept with factor 0 where it may be missing: x - x is then missing."""
     terms = tuple((f, t) for t, f in factors.items() if f != 0 or t.kind.nullable)
-    low = high = total
-    for factor, term in terms:
-        kind = number(term, "arithmetic")
-        ends = sorted((factor * kind.low, factor * kind.high))
-        low, high = low + ends[0], high + ends[1]
-        _checked(ends[0], ends[1], grid, nullable=False, what="a part of a sum")
-    _checked(total, total, grid, nullable=False, what="a constant")
-    # partial sums, in the order of evaluation, stay within the sum of the magnitudes
-    spread = abs(total) + sum(
-        max(abs(f * number(t, "").low), abs(f * number(t, "").high)) for f, t in terms
-    )
-    _checked(-spread, spread, grid, nullable=False, what="a sum")
-    nullable = any(term.kind.nullable for _, term in terms)
-    kind = _checked(low, high, grid, nullable=nullable, what="a sum")
     if not terms:
-        return e.Literal(total, kind)
+        return constant(total * grid)
     if len(terms) == 1 and terms[0][0] == 1 and total == 0:
         only = terms[0][1]
         if number(only, "").grid == grid:
             return only
-    return e.Linear(terms, total, kind)
+    low = high = total
+    # partial sums, in the order of evaluation, stay within the sum of the magnitudes
+    spread = abs(total)
+    for factor, term in terms:
+        kind = number(term, "arithmetic")
+        ends = sorted((factor * kind.low, factor * kind.high))
+        low, high = low + ends[0], high + ends[1]
+        spread += max(abs(ends[0]), abs(ends[1]), abs(factor))
+    _checked(-spread, spread, grid, nullable=False, what="a sum")
+    nullable = any(term.kind.nullable for _, term in terms)
+    return e.Linear(terms, total, Number(low, high, grid, nullable))
 
 
 def add(left: e.Expr, right: e.Expr, *, minus: bool = False) -> e.Expr:
     """Left + right, or left - right."""
-    first, second = number(left, "+ and -"), number(right, "+ and -")
-    grid = common_grid(first.grid, second.grid)
+    number(left, "+ and -"), number(right, "+ and -")
     sign = Fraction(-1 if minus else 1)
-    return _linear([(Fraction(1), left), (sign, right)], Fraction(0), grid)
+    return _linear([(Fraction(1), left), (sign, right)], Fraction(0))
 
 
 def negate(node: e.Expr) -> e.Expr:
     """-node."""
-    return _linear([(Fraction(-1), node)], Fraction(0), number(node, "-").grid)
+    number(node, "-")
+    return _linear([(Fraction(-1), node)], Fraction(0))
 
 
 def multiply(left: e.Expr, right: e.Expr) -> e.Expr:
@@ -202,13 +213,11 @@ def multiply(left: e.Expr, right: e.Expr) -> e.Expr:
 def _scaled(node: e.Expr, by: Fraction) -> e.Expr:
     """Node * by for a constant: the same integers on another grid, with the sign in the factor."""
     kind = number(node, "*")
-    if by == 0:
-        return _linear([(Fraction(0), node)], Fraction(0), kind.grid)
     if isinstance(node, e.Literal):
         if node.value is None:
             return node
         return constant(int(node.value) * kind.grid * by)  # type: ignore[arg-type]
-    return _linear([(by, node)], Fraction(0), kind.grid * abs(by))
+    return _linear([(by, node)], Fraction(0))
 
 
 def divide(left: e.Expr, right: e.Expr) -> e.Expr:
@@ -225,7 +234,7 @@ def divide(left: e.Expr, right: e.Expr) -> e.Expr:
     _checked(-largest, largest, grid, nullable=False, what="a quotient")
     divisors = [d for d in (second.low, second.high, -1, 1) if d and second.low <= d <= second.high]
     if not divisors:
-        return e.Literal(None, Number(0, 0, grid, nullable=True))
+        return constant(None)
     ends = [n * factor // d for n, d in pairs((first.low, first.high), divisors)] + (
         [0] if first.low <= 0 <= first.high else []
     )
@@ -234,20 +243,24 @@ def divide(left: e.Expr, right: e.Expr) -> e.Expr:
     return e.Quotient(left, right, factor, kind)
 
 
+def _divisor(step: Fraction, fine: Fraction) -> int:
+    divisor = int(step / fine)
+    _checked(1, divisor, fine, nullable=False, what="a divisor")
+    return divisor
+
+
 def _floored(node: e.Expr, step: Fraction) -> e.Expr:
     """The largest multiple of `step` that is at most node, as a number on the grid `step`."""
     kind = number(node, "rounding")
+    if (kind.grid / step).denominator == 1:
+        return node
+    if isinstance(node, e.Literal):
+        there = None if node.value is None else int(node.value) * kind.grid  # type: ignore[arg-type]
+        return constant(None if there is None else there // step * step)
     fine = common_grid(kind.grid, step)
     held = on_grid(node, fine)
-    divisor = int(step / fine)
+    divisor = _divisor(step, fine)
     inner = number(held, "rounding")
-    if divisor == 1:
-        return held
-    if isinstance(held, e.Literal):
-        n = None if held.value is None else int(held.value) // divisor  # type: ignore[arg-type]
-        return e.Literal(
-            n, Number(inner.low // divisor, inner.high // divisor, step, inner.nullable)
-        )
     low, high = inner.low // divisor, inner.high // divisor
     # the engine first subtracts the multiple below the low end, so that truncation is flooring
     _checked(low * divisor, inner.high, fine, nullable=False, what="rounding")
@@ -283,7 +296,7 @@ def remainder(left: e.Expr, right: e.Expr) -> e.Expr:
         raise QueryError(f"MOD needs a divisor above 0, not {shown(by)}")
     fine = common_grid(first.grid, by)
     held = on_grid(left, fine)
-    divisor, inner = int(by / fine), number(held, "MOD")
+    divisor, inner = _divisor(by, fine), number(held, "MOD")
     low = max(inner.low, -(divisor - 1)) if inner.low < 0 else 0
     high = min(inner.high, divisor - 1) if inner.high > 0 else 0
     return e.Remainder(held, divisor, Number(low, high, fine, inner.nullable))
@@ -299,9 +312,13 @@ def absolute(node: e.Expr) -> e.Expr:
     return e.Absolute(node, Number(low, high, kind.grid, kind.nullable))
 
 
+def _is_null(node: e.Expr) -> bool:
+    return isinstance(node, e.Literal) and node.value is None
+
+
 def _together(nodes: Sequence[e.Expr], what: str) -> list[e.Expr]:
     """Values of one kind: numbers on one grid; a missing constant takes the others' kind."""
-    typed = [n for n in nodes if not (isinstance(n, e.Literal) and n.value is None)]
+    typed = [n for n in nodes if not _is_null(n)]
     if not typed:
         return list(nodes)
     shape = type(typed[0].kind)
@@ -309,7 +326,7 @@ def _together(nodes: Sequence[e.Expr], what: str) -> list[e.Expr]:
     if other is not None:
         raise QueryError(f"{what} mixes {said(typed[0].kind)} with {said(other.kind)}")
     missing = with_null(typed[0].kind, nullable=True)
-    same = [n if n in typed else e.Literal(None, missing) for n in nodes]
+    same = [e.Literal(None, missing) if _is_null(n) else n for n in nodes]
     if shape is not Number:
         return same
     grid = number(typed[0], what).grid
@@ -320,7 +337,7 @@ def _together(nodes: Sequence[e.Expr], what: str) -> list[e.Expr]:
 
 def _hull(nodes: Sequence[e.Expr], *, nullable: bool) -> Kind:
     """The smallest kind that holds all of these."""
-    kinds = [n.kind for n in nodes if not (isinstance(n, e.Literal) and n.value is None)]
+    kinds = [n.kind for n in nodes if not _is_null(n)]
     first = (kinds or [nodes[0].kind])[0]
     numbers = [k for k in kinds if isinstance(k, Number)]
     days = [k for k in kinds if isinstance(k, Day)]

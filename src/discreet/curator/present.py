@@ -1,0 +1,129 @@
+"""From released numbers to the table that was asked for: HAVING, ORDER BY, LIMIT and expressions.
+
+All of it is post-processing of released numbers, and free.
+Tested by tests/curator/test_present.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+
+from discreet.curator.answer import Answered
+from discreet.curator.quantiles import rank_error
+from discreet.curator.release import Release
+from discreet.exact import shown
+from discreet.query.explain import mechanism_words
+from discreet.query.keys import shown_key
+from discreet.query.plan import Aggregate, Output, Plan, PostAggregate, PostGroup
+from discreet.query.post import Released, arrange, evaluate
+from discreet.query.price import Measured, Priced
+
+__all__ = ["presented"]
+
+Value = int | float | str | bool | date | None
+
+
+def presented(
+    question: Priced,
+    found: Answered,
+    *,
+    sql: str,
+    confidence: Fraction,
+    notes: tuple[str, ...],
+    asked_at: datetime,
+) -> Release:
+    """The finished release."""
+    plan = question.plan
+    lines = [
+        _Line(i, _keys(plan, group), _values(found, i)) for i, group in enumerate(found.groups)
+    ]
+    lines = arrange(plan, lines)
+    order = [line.place for line in lines]
+    rows = [
+        tuple(_plain(evaluate(output.value, line.groups, line.values)) for output in plan.outputs)
+        for line in lines
+    ]
+    intervals, raw, mechanisms = {}, {}, {}
+    for output in plan.outputs:
+        if isinstance(output.value, PostAggregate):
+            aggregate = output.value.aggregate
+            estimates = [found.estimates[aggregate][i] for i in order]
+            raw[output.name] = tuple(estimate.raw for estimate in estimates)
+            if any(estimate.low is not None for estimate in estimates):
+                intervals[output.name] = tuple((e.low, e.high) for e in estimates)
+            mechanisms[output.name] = _words(question, output, confidence)
+    return Release(
+        columns=tuple(output.name for output in plan.outputs),
+        keys=tuple(o.name for o in plan.outputs if isinstance(o.value, PostGroup)),
+        rows=tuple(rows),
+        intervals=intervals,
+        raw=raw,
+        guarantee=question.guarantee,
+        losses=question.losses,
+        sql=sql,
+        mechanisms=mechanisms,
+        confidence=confidence,
+        covers=_covers(question),
+        notes=(*notes, *_other(question, found)),
+        asked_at=asked_at,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One row of the answer, by its place in what was released."""
+
+    place: int
+    groups: tuple[Released, ...]
+    values: Mapping[Aggregate, int | float | None]
+
+
+def _keys(
+    plan: Plan, group: tuple[int | bool | str | date | None, ...] | None
+) -> tuple[Released, ...]:
+    """The keys as people write them; the row of the others has none."""
+    if group is None:
+        return (None,) * len(plan.groupings)
+    return tuple(shown_key(k, g.value) for k, g in zip(group, plan.groupings, strict=True))
+
+
+def _values(found: Answered, place: int) -> dict[Aggregate, int | float | None]:
+    return {a: estimates[place].value for a, estimates in found.estimates.items()}
+
+
+def _plain(value: Released) -> Value:
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    return value
+
+
+def _words(question: Priced, output: Output, confidence: Fraction) -> str:
+    assert isinstance(output.value, PostAggregate)  # noqa: S101 - the caller looked
+    wanted = output.value.aggregate
+    if question.counts_keys and question.selection is not None:
+        return f"noisy counts of selected keys, epsilon {shown(question.selection.epsilon)}"
+    measured = question.home[wanted]
+    words = mechanism_words(measured)
+    if isinstance(measured, Measured) and wanted.level is not None:
+        ranks = float(rank_error(measured, wanted.level, confidence))
+        words += f", within {ranks:,.1f} rows of the true rank"
+    return words
+
+
+def _covers(question: Priced) -> str:
+    ways = {m.stability.bounding.way for m in question.measured} - {"none"}
+    more = "; rows beyond a person's bound are not made up for" if ways else ""
+    return f"Intervals cover the noise, one number at a time{more}."
+
+
+def _other(question: Priced, found: Answered) -> tuple[str, ...]:
+    notes = []
+    if None in found.groups:
+        notes.append("the row without keys holds everyone who is in no listed group")
+    if question.selection is not None:
+        sure = question.selection.sure_from
+        notes.append(f"keys were selected: one of {sure} people or more is always shown")
+    return tuple(notes)

@@ -1,0 +1,175 @@
+"""Questions to one table that cost nothing: read, price, explain.
+
+Everything here depends on the question and the owner's declaration alone; no row is read.
+Tested by tests/curator/test_questions.py
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeVar
+
+from discreet.engines.base import Engine
+from discreet.errors import ParameterError, QueryError
+from discreet.exact import Exact, probability
+from discreet.query.build import Query
+from discreet.query.explain import Price, epsilon_for, explained, price_of
+from discreet.query.plan import Plan
+from discreet.query.price import Priced, Target, priced
+from discreet.query.render import to_sql
+from discreet.query.schema import Schema
+from discreet.query.sql import parse
+
+__all__ = ["NOTHING", "Question", "Questions", "plan_of", "target_of"]
+
+NOTHING = "(nothing is read: the answer is public)"
+_KEPT = 256
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+Question = str | Plan | Query
+"""SQL, a finished plan, or the fluent form."""
+
+
+class _Recent(dict[_K, _V]):
+    """What was decided lately for equal questions."""
+
+    def keep(self, key: _K, value: _V) -> _V:
+        """Remember, and forget everything once there is too much."""
+        if len(self) >= _KEPT:
+            self.clear()
+        self[key] = value
+        return value
+
+
+def plan_of(question: Question, schema: Schema) -> Plan:
+    """The question as a frozen value, under a declaration."""
+    if isinstance(question, Plan):
+        return question
+    if isinstance(question, Query):
+        return question.with_schema(schema).plan
+    return parse(question, schema)
+
+
+def target_of(plan: Plan, epsilon: Exact | None, delta: Exact | None, rho: Exact | None) -> Target:
+    """What a question may cost: what was said, or what its OPTIONS say."""
+    if epsilon is None and rho is None:
+        epsilon, rho = plan.epsilon, plan.rho
+        if epsilon is None and rho is None:
+            raise QueryError("say what the question may cost: epsilon=..., such as epsilon=0.1")
+    if delta is None and rho is None:
+        delta = plan.delta
+    return Target(epsilon=epsilon, delta=delta, rho=rho)
+
+
+class Questions:
+    """One declared table that can be asked what a question would cost."""
+
+    def __init__(self, schema: Schema, engine: Engine, *, confidence: Exact = "0.95") -> None:
+        self._engine = engine
+        self._confidence = probability(confidence, name="confidence")
+        self._declare(schema)
+
+    @property
+    def schema(self) -> Schema:
+        """The declaration, with what was found since."""
+        return self._schema
+
+    def _declare(self, schema: Schema) -> None:
+        """Take a declaration: what was decided under another one does not hold any more."""
+        self._schema = schema
+        self._plans: _Recent[str, Plan] = _Recent()
+        self._prices: _Recent[tuple[Plan, Target], tuple[Priced, str]] = _Recent()
+
+    def plan(self, question: Question) -> Plan:
+        """The question as a frozen value."""
+        given: object = question
+        if not isinstance(given, str | Plan | Query):
+            kind = type(given).__name__
+            raise ParameterError("question", kind, "must be SQL, a query or a plan")
+        if not isinstance(question, str):
+            return plan_of(question, self._schema)
+        found = self._plans.get(question)
+        if found is None:
+            found = self._plans.keep(question, plan_of(question, self._schema))
+        return found
+
+    def _priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
+        """The question with its noise, and its statement: decided once for equal questions."""
+        found = self._prices.get((plan, target))
+        if found is None:
+            question = priced(plan, self._schema, target)
+            statement = NOTHING
+            if question.request.parts:
+                statement = self._engine.statement(question.request)
+            found = self._prices.keep((plan, target), (question, statement))
+        return found
+
+    def _level(self, confidence: Exact | None) -> Fraction:
+        if confidence is None:
+            return self._confidence
+        return probability(confidence, name="confidence")
+
+    def price(
+        self,
+        question: Question,
+        /,
+        *,
+        epsilon: Exact | None = None,
+        delta: Exact | None = None,
+        rho: Exact | None = None,
+        confidence: Exact | None = None,
+        rows: Exact | None = None,
+    ) -> Price:
+        """The expected error of every number at this price; free.
+
+        Args:
+            question: SQL, a query of the fluent form, or a plan.
+            epsilon: the price; with
+            delta: in approximate privacy; or
+            rho: in zero-concentrated privacy.
+            confidence: of the half-widths.
+            rows: the size of a group, for means.
+        """
+        plan = self.plan(question)
+        found, _ = self._priced(plan, target_of(plan, epsilon, delta, rho))
+        return price_of(found, confidence=self._level(confidence), rows=rows)
+
+    def epsilon_for(
+        self,
+        question: Question,
+        /,
+        *,
+        within: Exact,
+        confidence: Exact | None = None,
+        column: str | None = None,
+        rows: Exact | None = None,
+        delta: Exact | None = None,
+    ) -> Decimal:
+        """The least epsilon at which every number, or one column, is this accurate; free."""
+        return epsilon_for(
+            self.plan(question), self._schema, within=within, confidence=self._level(confidence),
+            column=column, rows=rows, delta=delta,
+        )  # fmt: skip
+
+    def explain(
+        self,
+        question: Question,
+        /,
+        *,
+        epsilon: Exact | None = None,
+        delta: Exact | None = None,
+        rho: Exact | None = None,
+    ) -> str:
+        """The question in words, with the statement that will run; free. Priced at epsilon 1
+        where no price is said.
+        """
+        plan = self.plan(question)
+        if epsilon is None and rho is None and plan.epsilon is None and plan.rho is None:
+            epsilon = 1
+        found, statement = self._priced(plan, target_of(plan, epsilon, delta, rho))
+        return explained(
+            found, statement=statement, sql=to_sql(plan, self._schema), confidence=self._confidence
+        )

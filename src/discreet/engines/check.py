@@ -1,0 +1,39 @@
+"""The check at registration: names and types only, no row is read.
+
+Tested by tests/engines/test_check.py
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from discreet.engines.base import Engine
+from discreet.engines.clean import read
+from discreet.engines.dialects import DIALECTS
+from discreet.errors import ParameterError, QueryError
+from discreet.query.schema import Bounds, FindBounds, Hidden, PerPerson, Schema
+
+__all__ = ["check_columns"]
+
+
+def check_columns(schema: Schema, engine: Engine) -> None:
+    """Refuse a declaration that the stored names and types cannot have, in words."""
+    unit = schema.unit
+    named = [*schema.columns, *([unit.column] if isinstance(unit, PerPerson) else [])]
+    for name in named:
+        if name not in schema.storage:
+            there = ", ".join(schema.storage) or "none"
+            raise ParameterError(
+                "columns", name, f"must be columns of the source, which has: {there}"
+            )
+    for name, said in schema.columns.items():
+        if isinstance(said, Hidden):
+            continue
+        meant = Bounds(0, 1) if isinstance(said, FindBounds) else said
+        dialect = DIALECTS[engine.dialect]
+        try:
+            read(name, meant, schema.storage[name], exp.column("x"), dialect)
+        except QueryError as error:
+            raise ParameterError(
+                f"columns[{name!r}]", None, f"cannot hold: {error.problem}"
+            ) from None

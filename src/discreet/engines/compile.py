@@ -1,0 +1,354 @@
+"""One SQL statement for a request, as a sqlglot tree; and its rows as exact integers again.
+
+The statement, from the inside out:
+
+1. the cleaned columns (`clean`), and the person, from the rows that have one;
+2. named values and public tables, where an expression needs them (`expressions`);
+3. base: the keys, values and conditions of all parts, from the rows where `where` is true;
+4. for each part one SELECT that bounds the people (`bounding`) and adds up.
+
+Several parts are joined by UNION ALL: a part's number first, then keys by type, then totals.
+Sums never overflow: the largest total there can be, by the bounds and the row limit, has to stay
+below 10^37, or the request is refused.
+Tested by tests/engines/test_compile.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from sqlglot import exp
+
+from discreet.engines.base import Hashing
+from discreet.engines.bounding import part_select
+from discreet.engines.clean import cleaned, read
+from discreet.engines.dialects import DIALECTS, Dialect, Node, cast, column, name, number
+from discreet.engines.expressions import Level, Translator, bare, type_of
+from discreet.engines.parts import Base, aliased, carried, select, sub, where
+from discreet.errors import QueryError
+from discreet.query import expr as e
+from discreet.query.kinds import Day, Flag, Kind, Number, Text
+from discreet.query.request import Cells, Part, Request
+from discreet.query.schema import PerPerson, Schema, Storage
+
+__all__ = ["cells", "statement", "tree"]
+
+Key = int | bool | str | date | None
+
+
+def statement(
+    request: Request,
+    *,
+    dialect: str,
+    relation: Node,
+    hashing: Hashing,
+    key: str,
+    pretty: bool = False,
+) -> str:
+    """The one statement that answers a request.
+
+    Args:
+        request: what is asked for.
+        dialect: one of `DIALECTS`.
+        relation: the table, as it stands after FROM, without a name of its own.
+        hashing: which hash chooses rows and groups.
+        key: the key of that hash.
+        pretty: on many lines.
+    """
+    made = tree(request, sql=DIALECTS[dialect], relation=relation, hashing=hashing, key=key)
+    return DIALECTS[dialect].render(made, pretty=pretty)
+
+
+def tree(request: Request, *, sql: Dialect, relation: Node, hashing: Hashing, key: str) -> Node:
+    """The statement as a tree."""
+    if not request.parts:
+        raise QueryError("a request needs at least one part")
+    made = _base(request, sql, relation)
+    base = Base(sql, request.schema, made.names, hashing, key)
+    selects = [part_select(base, part) for part in request.parts]
+    total: Node = selects[0]
+    if len(selects) > 1:
+        layout = _Layout(request.parts)
+        laid = [layout.laid_out(sql, at, one) for at, one in enumerate(selects)]
+        total = laid[0]
+        for one in laid[1:]:
+            total = exp.Union(this=total, expression=one, distinct=False)
+    ctes = base.ctes
+    if base.uses > 1:
+        title = exp.TableAlias(this=name("base"))
+        ctes = [exp.CTE(this=made.select, alias=title, materialized=sql.keeps_base), *ctes]
+    base.fill(made.select, inline=base.uses == 1)
+    if ctes:
+        total.set(_WITH, exp.With(expressions=ctes))
+    return total
+
+
+_WITH = next(key for key in exp.Select.arg_types if key.startswith("with"))
+
+
+# base
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    select: exp.Select
+    names: dict[e.Expr, str]
+
+
+def _needed(request: Request) -> list[e.Expr]:
+    """The expressions that the parts are made of, each once."""
+    found: dict[e.Expr, None] = {}
+    for part in request.parts:
+        found.update(dict.fromkeys(part.keys))
+        for total in part.totals:
+            found.update(dict.fromkeys(x for x in (total.value, total.where) if x is not None))
+    return list(found)
+
+
+def _base(request: Request, sql: Dialect, relation: Node) -> _Made:
+    needed = _needed(request)
+    asked = needed if request.where is None else [*needed, request.where]
+    used = list(
+        dict.fromkeys(n.name for node in asked for n in e.walk(node) if isinstance(n, e.Column))
+    )
+    names = {column_name: f"c{i}" for i, column_name in enumerate(used)}
+    rows = _cleaned(request, sql, relation, names)
+    plain = all(isinstance(node, e.Column) for node in needed)
+    if plain and request.where is None:
+        return _Made(rows, {n: names[n.name] for n in needed if isinstance(n, e.Column)})
+    translate = Translator(sql, columns=names, tables=request.schema.tables)
+    values = [(f"x{i}", translate(node)) for i, node in enumerate(needed)]
+    condition = None if request.where is None else translate(request.where)
+    person = _person_names(request)
+    passed = [*person, *names.values()]
+    for level in translate.levels:
+        rows = _levelled(rows, level, passed, request.schema, sql)
+        passed += [title for title, _ in level.values]
+    listed = [*carried(person, "a"), *(aliased(node, title) for title, node in values)]
+    made = where(select(listed, sub(rows, "a")), condition)
+    return _Made(made, {node: title for node, (title, _) in zip(needed, values, strict=True)})
+
+
+def _person_names(request: Request) -> list[str]:
+    return ["p"] if _needs_person(request) else []
+
+
+def _needs_person(request: Request) -> bool:
+    if not isinstance(request.schema.unit, PerPerson):
+        return False
+    return any(p.people or p.spread or p.bounding.way != "none" for p in request.parts)
+
+
+def _cleaned(request: Request, sql: Dialect, relation: Node, names: dict[str, str]) -> exp.Select:
+    """The cleaned columns; where reading one is work, it is read in a subquery of its own."""
+    schema = request.schema
+    source = relation.copy()
+    source.set("alias", exp.TableAlias(this=name("r")))
+    reads = {
+        at: read(at, schema.declaration(at), _storage(schema, at), column(at, "r"), sql)
+        for at in names
+    }
+    kept, condition = _person(request, sql)
+    if not all(_is_plain(node) for node in reads.values()):
+        listed = [*kept, *(aliased(node, names[at]) for at, node in reads.items())]
+        source = sub(where(select(listed, source), condition), "r")
+        kept, condition = carried(_person_names(request), "r"), None
+        reads = {at: column(title, "r") for at, title in names.items()}
+    made = [
+        aliased(cleaned(at, schema.declaration(at), _storage(schema, at), reads[at], sql), title)
+        for at, title in names.items()
+    ]
+    return where(select([*kept, *made], source), condition)
+
+
+def _person(request: Request, sql: Dialect) -> tuple[list[Node], Node | None]:
+    """The person as a column, where it is needed; and that there is one."""
+    unit = request.schema.unit
+    if not isinstance(unit, PerPerson):
+        return [], None
+    raw, storage = column(unit.column, "r"), _storage(request.schema, unit.column)
+    there: Node = exp.Not(this=exp.Is(this=raw.copy(), expression=exp.Null()))
+    if storage == "real":
+        there = exp.And(this=there, expression=exp.Not(this=sql.is_nan(raw.copy())))
+    if not _needs_person(request):
+        return [], there
+    return [aliased(sql.text(raw) if storage == "text" else raw, "p")], there
+
+
+def _is_plain(node: Node) -> bool:
+    inner = node.this if isinstance(node, exp.Cast | exp.Paren | exp.Collate) else node
+    return isinstance(inner, exp.Column) or (inner is not node and _is_plain(inner))
+
+
+def _storage(schema: Schema, column_name: str) -> Storage:
+    found = schema.storage.get(column_name)
+    if found is None:
+        raise QueryError(f"the table {schema.name!r} stores no column {column_name!r}")
+    return found
+
+
+def _levelled(
+    below: exp.Select, level: Level, passed: Sequence[str], schema: Schema, sql: Dialect
+) -> exp.Select:
+    """One subquery more, with named values and joins to public tables."""
+    if sql.fenced:
+        below.set("offset", exp.Offset(expression=number(0)))
+    named = [aliased(node, title) for title, node in level.values]
+    made = select([*carried(passed, "a"), *named], sub(below, "a"))
+    joins = [
+        exp.Join(
+            this=_public(schema, table, title, sql),
+            side="LEFT",
+            on=exp.EQ(this=column("v0", title), expression=key),
+        )
+        for title, table, key in level.joins
+    ]
+    made.set("joins", joins)
+    return made
+
+
+def _kind_of(value: Key) -> Kind:
+    match value:
+        case bool():
+            return Flag()
+        case int():
+            return Number(value, value)
+        case date():
+            return Day(value, value)
+        case _:
+            return Text()
+
+
+def _public(schema: Schema, table: str, alias: str, sql: Dialect) -> Node:
+    """A public table as rows of constants."""
+    found = schema.tables[table]
+    kinds = [_kind_of(found.rows[0][0])]
+    kinds += [found.keys_of(c).kind for c in found.columns]
+    titles = [f"v{i}" for i in range(len(kinds))]
+    rows = [
+        [
+            exp.Null() if value is None else bare(value, kind, sql)
+            for value, kind in zip((key, *values), kinds, strict=True)
+        ]
+        for key, values in found.rows
+    ]
+    listed = sql.values(rows, titles, "t")
+    columns = [
+        aliased(_typed(column(title, "t"), kind, sql), title)
+        for title, kind in zip(titles, kinds, strict=True)
+    ]
+    return sub(select(columns, listed), alias)
+
+
+def _typed(node: Node, kind: Kind, sql: Dialect) -> Node:
+    return sql.text(node) if isinstance(kind, Text) else cast(node, type_of(kind))
+
+
+# results
+
+
+class _Layout:
+    """Where the keys and totals of each part stand in the rows of a statement of several parts."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.kinds = [_key_kinds(part) for part in parts]
+        self.totals = max(_width(part) for part in parts)
+        most: dict[str, int] = {}
+        for kinds in self.kinds:
+            for kind in (Number, Flag, Text, Day):
+                there = sum(isinstance(k, kind) for k in kinds)
+                most[kind.__name__] = max(most.get(kind.__name__, 0), there)
+        self.slots = [(kind, i) for kind, there in most.items() for i in range(there)]
+
+    def places(self, at: int) -> list[int]:
+        """Which slot each key of a part is in."""
+        seen: dict[str, int] = {}
+        found = []
+        for kind in self.kinds[at]:
+            title = type(kind).__name__
+            found.append(self.slots.index((title, seen.get(title, 0))))
+            seen[title] = seen.get(title, 0) + 1
+        return found
+
+    def laid_out(self, sql: Dialect, at: int, made: exp.Select) -> exp.Select:
+        """The SELECT of a part with its number and with all columns that any part has."""
+        given = {node.alias: node.this for node in made.expressions}
+        places = self.places(at)
+        types = {"Number": "BIGINT", "Flag": "BOOLEAN", "Text": "TEXT", "Day": "DATE"}
+        columns = [aliased(number(at), "part")]
+        for place, (kind, i) in enumerate(self.slots):
+            here = places.index(place) if place in places else None
+            node = cast(exp.Null(), types[kind]) if here is None else given[f"k{here}"]
+            columns.append(aliased(node, f"{kind.lower()}{i}"))
+        for i in range(self.totals):
+            node = given.get(f"t{i}") or exp.Null()
+            columns.append(aliased(sql.widened(node), f"t{i}"))
+        made.set("expressions", columns)
+        return made
+
+
+def _key_kinds(part: Part) -> list[Kind]:
+    if part.spread is not None:
+        return [Number(0, len(part.spread))]
+    return [node.kind for node in part.keys]
+
+
+def _width(part: Part) -> int:
+    return 1 if part.people or part.spread is not None else len(part.totals)
+
+
+def cells(request: Request, rows: Sequence[Sequence[object]]) -> list[Cells]:
+    """The rows of a statement as exact integers per group, one mapping for each part."""
+    parts = request.parts
+    found: list[dict[tuple[Key, ...], tuple[int, ...]]] = [{} for _ in parts]
+    if len(parts) == 1:
+        readers = [_reader(kind) for kind in _key_kinds(parts[0])]
+        width = len(readers)
+        for row in rows:
+            at = tuple(r(v) for r, v in zip(readers, row[:width], strict=True))
+            found[0][at] = tuple(int(v) for v in row[width:])  # type: ignore[call-overload]
+        return list(found)
+    layout = _Layout(parts)
+    plans = [
+        (
+            [
+                (1 + place, _reader(kind))
+                for place, kind in zip(layout.places(i), layout.kinds[i], strict=True)
+            ],
+            _width(part),
+        )
+        for i, part in enumerate(parts)
+    ]
+    start = 1 + len(layout.slots)
+    for row in rows:
+        part = int(row[0])  # type: ignore[call-overload]
+        places, totals = plans[part]
+        at = tuple(r(row[place]) for place, r in places)
+        found[part][at] = tuple(int(v) for v in row[start : start + totals])  # type: ignore[call-overload]
+    return list(found)
+
+
+def _reader(kind: Kind) -> Callable[[object], Key]:
+    match kind:
+        case Number():
+            return lambda v: None if v is None else int(v)  # type: ignore[call-overload]
+        case Flag():
+            return lambda v: None if v is None else bool(v)
+        case Text():
+            return lambda v: None if v is None else str(v)
+        case _:
+            return _as_day
+
+
+def _as_day(value: object) -> Key:
+    if isinstance(value, datetime):
+        return value.date()
+    return value if value is None or isinstance(value, date) else date.fromisoformat(str(value))
+
+
+def columns_used(request: Request) -> Iterator[str]:
+    """The names of the columns that a request reads."""
+    nodes = [*_needed(request), *([] if request.where is None else [request.where])]
+    yield from dict.fromkeys(n.name for x in nodes for n in e.walk(x) if isinstance(n, e.Column))

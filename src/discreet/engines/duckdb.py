@@ -1,0 +1,480 @@
+"""DuckDB, inside this process: files, tables in memory, DuckDB databases.
+
+Files, tables in memory and database files are read through a connection of our own, which may read
+these files and nothing else: external access is off, no extension is loaded, the configuration is
+locked, databases are opened read-only. A connection that is handed in stays the owner's: its tables
+are read through a cursor, with the few session settings that the meaning of a statement needs.
+
+Column names and types come from DESCRIBE: no row is read for them. CSV is all text, its names are
+the first line's, and nothing is guessed from the rows; a line that has too few fields or is no
+UTF-8 is left out. Columns of Python objects (pandas) are read as text.
+Tested by tests/engines/test_duckdb.py
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from concurrent.futures import TimeoutError as Late
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlglot import exp
+
+from discreet.engines.base import Engine, Hashing
+from discreet.engines.compile import cells, columns_used, statement
+from discreet.engines.dialects import cast, column, name
+from discreet.errors import EngineError, ParameterError
+from discreet.exact import whole
+from discreet.query.request import Cells, Request
+from discreet.query.schema import PerPerson, Storage
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["DuckDB"]
+
+_STORAGE: dict[str, Storage] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), "integer"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), "integer"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "real"),
+    **dict.fromkeys(("VARCHAR", "UUID", "ENUM"), "text"),
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "timestamp"),
+    "TIMESTAMP WITH TIME ZONE": "timestamp",
+}
+_LOCKED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+    "enable_progress_bar": "true",
+    "enable_progress_bar_print": "false",
+    "enable_external_access": "false",
+    "lock_configuration": "true",
+}
+"""What is set on a connection of our own, in this order."""
+_SESSION = {
+    "default_collation": "'binary'",
+    "TimeZone": "'UTC'",
+    "enable_progress_bar": "true",
+    "enable_progress_bar_print": "false",
+}
+"""What is set for the cursor of a connection that was handed in."""
+_LONGEST_LINE = 1 << 24
+"""The longest line of a CSV file, in bytes; longer ones are left out."""
+
+
+class DuckDB(Engine):
+    """One table that DuckDB reads; made by `from_files`, `from_frame`, `from_file` and
+    `from_connection`.
+
+    Args:
+        connection: where the table is; used by this engine alone.
+        relation: the table, as it stands after FROM.
+        hashing: which hash chooses rows where people are sampled.
+        key: the key of that hash.
+    """
+
+    dialect = "duckdb"
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        relation: exp.Expr,
+        *,
+        hashing: Hashing = "engine",
+        key: str = "discreet",
+    ) -> None:
+        self._connection = connection
+        self._relation = relation
+        self._busy = Lock()
+        self.hashing, self.key = hashing, key
+        self._types = self._described()
+
+    # ways to make one
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: Sequence[str | Path],
+        *,
+        kind: Literal["csv", "parquet"],
+        delimiter: str | None = None,
+        threads: int | None = None,
+        hashing: Hashing = "engine",
+        key: str = "discreet",
+    ) -> DuckDB:
+        """CSV or Parquet files that together are one table.
+
+        Args:
+            paths: the files; all have the same columns.
+            kind: "csv" or "parquet".
+            delimiter: what stands between the fields of a CSV file; without it a tab where the
+                name says .tsv, else a comma.
+            threads: how many threads may work; all cores without it.
+            hashing: which hash chooses rows where people are sampled.
+            key: the key of that hash.
+        """
+        files = [str(Path(path).resolve()) for path in paths]
+        if not files:
+            raise ParameterError("paths", None, "needs at least one file")
+        listed: exp.Expr = exp.Array(expressions=[exp.Literal.string(file) for file in files])
+        if kind == "csv":
+            between = delimiter or ("\t" if ".tsv" in Path(files[0]).name.lower() else ",")
+            relation = _csv(listed, _header(files, between), between)
+        else:
+            relation = _function("read_parquet", listed)
+        with _failing("the files could not be read"):
+            connection = _own(files, threads=threads)
+            engine = cls(connection, relation, hashing=hashing, key=key)
+            if kind == "parquet":
+                engine._check_parquet(listed, files)
+        return engine
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        threads: int | None = None,
+        hashing: Hashing = "engine",
+        key: str = "discreet",
+    ) -> DuckDB:
+        """A pandas or polars DataFrame, or a pyarrow table."""
+        _check_names([str(c) for c in getattr(frame, "column_names", None) or frame.columns])
+        if type(frame).__module__.partition(".")[0] == "pandas":
+            frame = _plain_pandas(frame)
+        with _failing("the table in memory could not be read"):
+            connection = _own([], threads=threads)
+            connection.register("rows", frame)
+            return cls(connection, _table("rows"), hashing=hashing, key=key)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        table: str,
+        threads: int | None = None,
+        hashing: Hashing = "engine",
+        key: str = "discreet",
+    ) -> DuckDB:
+        """A table of a DuckDB database file, opened read-only."""
+        database = str(Path(path).resolve())
+        parts = _parts(table)
+        with _failing("the DuckDB file could not be opened, or has no such table"):
+            connection = _own([], threads=threads, database=database)
+            relation = _table("data", *(parts if len(parts) > 1 else ["main", *parts]))
+            return cls(connection, relation, hashing=hashing, key=key)
+
+    @classmethod
+    def from_connection(
+        cls,
+        connection: duckdb.DuckDBPyConnection,
+        *,
+        table: str,
+        hashing: Hashing = "engine",
+        key: str = "discreet",
+    ) -> DuckDB:
+        """A table or view of a DuckDB connection, which stays the owner's.
+
+        Temporary tables and registered frames belong to one connection and are not seen.
+        """
+        relation = _table(*_parts(table))
+        with _failing("the connection has no such table that others could read, too"):
+            cursor = connection.cursor()
+            for setting, value in _SESSION.items():
+                cursor.execute(f"SET SESSION {setting} = {value}").fetchall()
+            return cls(cursor, relation, hashing=hashing, key=key)
+
+    # what an engine does
+
+    def __repr__(self) -> str:
+        return f"DuckDB({', '.join(self._types)})"
+
+    @property
+    def storage(self) -> Mapping[str, Storage]:
+        """How each column is stored, by DESCRIBE."""
+        return {title: _storage(type_) for title, type_ in self._types.items()}
+
+    def statement(self, request: Request) -> str:
+        """The one SQL statement that answers the request."""
+        return statement(
+            request,
+            dialect=self.dialect,
+            relation=self._read_as(request),
+            hashing=self.hashing,
+            key=self.key,
+        )
+
+    def run(
+        self, request: Request, statement: str | None = None, *, progress: bool = False
+    ) -> Sequence[Cells]:
+        """The exact integers of every part, in order; a progress bar where one is asked for."""
+        text = self.statement(request) if statement is None else statement
+        return cells(request, self._rows(text, progress=progress))
+
+    def ping(self) -> None:
+        """Let DuckDB answer a question about no table."""
+        self._rows("SELECT 1")
+
+    def close(self) -> None:
+        """Close the connection, or the cursor of the one that was handed in."""
+        with self._busy:
+            self._connection.close()
+
+    # inside
+
+    def _rows(self, text: str, *, progress: bool = False) -> list[tuple[Any, ...]]:
+        """The rows of one statement, computed in a thread, so that an interrupt is heard."""
+        answer: Future[list[tuple[Any, ...]]] = Future()
+        with self._busy, _failing("DuckDB could not answer"):
+            thread = Thread(target=self._fulfil, args=(answer, text), daemon=True)
+            thread.start()
+            try:
+                with _bar(shown=progress) as advance:
+                    while True:
+                        try:
+                            return answer.result(0.1 if progress else None)
+                        except Late:
+                            if answer.done():
+                                raise
+                            advance(self._connection.query_progress())
+            finally:
+                while not answer.done():  # interrupted
+                    self._connection.interrupt()
+                    wait([answer], timeout=0.1)
+                thread.join()
+
+    def _fulfil(self, answer: Future[list[tuple[Any, ...]]], text: str) -> None:
+        try:
+            answer.set_result(self._connection.execute(text).fetchall())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is awaited
+            answer.set_exception(error)
+
+    def _described(self) -> dict[str, str]:
+        select = exp.Select(expressions=[exp.Star()]).from_(self._relation.copy())
+        rows = self._rows(f"DESCRIBE {select.sql(dialect='duckdb')}")
+        return {str(row[0]): str(row[1]) for row in rows}
+
+    def _check_parquet(self, listed: exp.Expr, files: Sequence[str]) -> None:
+        """Files of other types than the first would be cast, which may fail for some row."""
+        if len(files) == 1:
+            return
+        call = _function("parquet_schema", listed).sql(dialect="duckdb")
+        columns = "list((name, type, converted_type, logical_type::VARCHAR, scale, precision))"
+        kinds = f"SELECT {columns} AS found FROM {call} WHERE type IS NOT NULL GROUP BY file_name"
+        if self._rows(f"SELECT count(DISTINCT found) FROM ({kinds})")[0][0] != 1:
+            problem = "must have the same columns in the same types and order in every file"
+            raise ParameterError("Parquet files", None, problem)
+
+    def _read_as(self, request: Request) -> exp.Expr:
+        """The table; where a column needs it, with types that mean the same on every engine."""
+        unit = request.schema.unit
+        person = unit.column if isinstance(unit, PerPerson) else None
+        used = dict.fromkeys(columns_used(request))
+        replaced = {
+            title: _replaced(title, self._types[title])
+            for title in used
+            if title != person and _is_odd(self._types.get(title, ""))
+        }
+        if not replaced:
+            return self._relation
+        kept = [*used, *([] if person is None or person in used else [person])]
+        table = self._relation.copy()
+        table.set("alias", exp.TableAlias(this=name("s")))
+        columns = [
+            exp.Alias(this=replaced.get(title) or column(title, "s"), alias=name(title))
+            for title in kept
+        ]
+        return exp.Subquery(this=exp.Select(expressions=columns).from_(table))
+
+
+# types
+
+
+def _storage(type_: str) -> Storage:
+    """A decimal number of up to 18 digits and no fraction is an integer."""
+    decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", type_)
+    if decimal is not None:
+        return "integer" if int(decimal[1]) <= 18 and decimal[2] == "0" else "real"
+    plain = "ENUM" if type_.startswith("ENUM(") and type_.endswith(")") else type_
+    return _STORAGE.get(plain, "other")
+
+
+def _is_odd(type_: str) -> bool:
+    wide = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", type_)
+    return type_ == "TIMESTAMP WITH TIME ZONE" or (wide is not None and int(wide[1]) > 15)
+
+
+def _replaced(title: str, type_: str) -> exp.Expr:
+    """A moment as the time in UTC; a long decimal as the nearest double, which only text gives."""
+    raw = column(title, "s")
+    if type_ == "TIMESTAMP WITH TIME ZONE":
+        return exp.Anonymous(this="timezone", expressions=[exp.Literal.string("UTC"), raw])
+    if _storage(type_) == "integer":
+        return raw
+    return cast(cast(raw, "TEXT"), "DOUBLE")
+
+
+# names and relations
+
+
+def _parts(table: str) -> list[str]:
+    """The parts of a table's name; one that holds a dot is in double quotes."""
+    found = re.findall(r'"((?:[^"]|"")+)"(?:\.|$)|([^".]+)(?:\.|$)', table)
+    parts = [quoted.replace('""', '"') or plain for quoted, plain in found]
+    length = sum(len(quoted) + 2 if quoted else len(plain) for quoted, plain in found)
+    if not 1 <= len(parts) <= 3 or length + len(parts) - 1 != len(table) or "\0" in table:
+        problem = "must be 'name', 'schema.name' or 'database.schema.name'"
+        raise ParameterError("table", table, problem)
+    return parts
+
+
+def _table(*parts: str) -> exp.Expr:
+    given = dict(zip(("this", "db", "catalog"), (name(part) for part in parts[::-1]), strict=False))
+    return exp.Table(**given)
+
+
+def _function(function: str, *arguments: exp.Expr) -> exp.Expr:
+    return exp.Table(this=exp.Anonymous(this=function, expressions=list(arguments)))
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """DuckDB does not tell names apart that differ by case only."""
+    seen: set[str] = set()
+    for title in names:
+        if not title or "\0" in title or title.lower() in seen:
+            problem = "must all have names, different not only by upper and lower case"
+            raise ParameterError("columns", title, problem)
+        seen.add(title.lower())
+
+
+def _header(files: Sequence[str], delimiter: str) -> list[str]:
+    """The names in the first line, which has to be the same in every file."""
+    found: list[str] | None = None
+    for file in files:
+        opened = gzip.open if file.lower().endswith(".gz") else open
+        try:
+            with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
+                names = next(csv.reader(lines, delimiter=delimiter), [])
+        except (OSError, UnicodeDecodeError, csv.Error, EOFError) as error:
+            raise ParameterError("a CSV file", Path(file).name, "cannot be read") from error
+        if not names:
+            raise ParameterError("a CSV file", Path(file).name, "needs names in its first line")
+        if found is not None and names != found:
+            raise ParameterError("a CSV file", Path(file).name, "has other names than the first")
+        found = names
+    _check_names(found or [])
+    return found or []
+
+
+def _csv(listed: exp.Expr, names: Sequence[str], delimiter: str) -> exp.Expr:
+    def given(option: str, value: exp.Expr) -> exp.Expr:
+        return exp.PropertyEQ(this=exp.Var(this=option), expression=value)
+
+    text = exp.Literal.string
+    columns = exp.Struct(
+        expressions=[
+            exp.PropertyEQ(this=name(title), expression=text("VARCHAR")) for title in names
+        ]
+    )
+    options = {
+        "columns": columns,
+        "auto_detect": exp.false(),
+        "header": exp.true(),
+        "delim": text(delimiter),
+        "quote": text('"'),
+        "escape": text('"'),
+        "ignore_errors": exp.true(),
+        "strict_mode": exp.false(),
+        "max_line_size": exp.Literal.number(_LONGEST_LINE),
+    }
+    return _function("read_csv", listed, *(given(o, value) for o, value in options.items()))
+
+
+def _plain_pandas(frame: Any) -> Any:
+    """Columns of Python objects and of categories as text, so that no type depends on a row."""
+    odd = [c for c, kind in frame.dtypes.items() if str(kind) in ("object", "category")]
+    texts = {
+        c: frame[c].astype(object).map(lambda value: None if _is_missing(value) else str(value))
+        for c in odd
+    }
+    changed = frame.assign(**{str(c): values.astype("str") for c, values in texts.items()})
+    return changed.rename(columns=str)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value != value or str(value) in ("<NA>", "NaT")  # noqa: PLR0124
+
+
+# connections
+
+
+def _own(
+    files: Sequence[str], *, threads: int | None, database: str | None = None
+) -> duckdb.DuckDBPyConnection:
+    """A connection in memory that may read these files and nothing else."""
+    import duckdb  # noqa: PLC0415 - importing discreet stays cheap
+
+    connection = duckdb.connect(":memory:")
+
+    def run(text: str) -> None:
+        connection.execute(text).fetchall()
+
+    if threads is not None:
+        run(f"SET threads = {whole(threads, name='threads', at_least=1, at_most=1024)}")
+    spill = Path(tempfile.gettempdir()) / f"discreet-{uuid.uuid4().hex}"
+    run(f"SET temp_directory = {_quoted(str(spill))}")
+    if database is not None:
+        run(f"ATTACH {_quoted(database)} AS data (READ_ONLY)")
+    if files:
+        run(f"SET allowed_paths = [{', '.join(map(_quoted, files))}]")
+    for setting, value in _SESSION.items():
+        run(f"SET {setting} = {value}")
+    for setting, value in _LOCKED.items():
+        run(f"SET {setting} = {value}")
+    return connection
+
+
+def _quoted(text: str) -> str:
+    if "\0" in text:
+        raise ParameterError("path", text, "must not hold the character NUL")
+    return exp.Literal.string(text).sql(dialect="duckdb")
+
+
+@contextmanager
+def _failing(problem: str) -> Iterator[None]:
+    """DuckDB's failures as `EngineError`; its own words, which may quote rows, are the cause."""
+    import duckdb  # noqa: PLC0415 - importing discreet stays cheap
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise EngineError(problem) from error
+
+
+@contextmanager
+def _bar(*, shown: bool) -> Iterator[Any]:
+    """A progress bar on a terminal, for `advance(percent)`."""
+    if not shown:
+        yield lambda _percent: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - only a long question on a terminal needs it
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    columns = (TextColumn("DuckDB is counting"), BarColumn(), TimeElapsedColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task("", total=100)
+        yield lambda percent: bar.update(task, completed=max(0.0, percent))

@@ -1,0 +1,176 @@
+"""`dp.Table`: a source, what a person is, what is known of each column; and from there questions.
+
+The facade over `query`, `engines` and `curator`. It reads names and types of the source, and no
+row: everything that a question needs to know is declared.
+Tested by tests/test_table.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from pathlib import PurePath
+from typing import Any, NoReturn
+
+from discreet.curator.questions import Question, Questions
+from discreet.curator.session import Audience, Session
+from discreet.engines.base import Engine
+from discreet.engines.check import check_columns
+from discreet.engines.sources import open_source
+from discreet.errors import EngineError, ParameterError, UnsupportedError
+from discreet.exact import Exact, whole
+from discreet.privacy.budget import Budget, Chargeable
+from discreet.privacy.guarantee import delta_of
+from discreet.query.build import Query
+from discreet.query.explain import Price
+from discreet.query.schema import MOST_ROWS, PerPerson, PerRow, PublicTable, Schema, Unit, declared
+
+__all__ = ["Table"]
+
+
+class Table:
+    """A table about people that can be asked privately.
+
+    Guarantee. Whatever sessions of this table hand out has the guarantee of their budget; two
+    sessions with budgets of their own add up.
+    Assumes. The unit is declared truthfully. Bounds and keys need not be true: values beyond them
+    are clamped or count as missing.
+    Proof. `discreet.curator.session`.
+    Tested by tests/test_table.py
+
+    Args:
+        source: a CSV or Parquet file, a glob, a folder of Parquet files, a pandas, polars or arrow
+            table, a DuckDB file or connection, a PostgreSQL address, a Spark DataFrame or session.
+        unit: what a person is: `dp.PerRow()` or `dp.PerPerson("person_id", max_rows=...)`.
+        columns: what is publicly known of each column. Others are hidden.
+        name: what questions call the table; from the source's name if that is not said.
+        table: the table's name in a database.
+        lookups: public lookup tables, by name.
+        row_limit: the table never has more rows; proofs that sums do not overflow use it.
+        options: for the engine, such as `delimiter=";"` for CSV.
+
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"dept": ["it", "hr", "it"], "salary": [52_000, 61_000, 48_500]})
+    >>> t = Table(people, unit=PerRow(), name="staff",
+    ...           columns={"dept": ["hr", "it", "law"], "salary": (0, 400_000)})
+    >>> session = t.session(epsilon=3)
+    >>> answer = session.ask("SELECT dept, COUNT(*) AS n FROM staff GROUP BY dept", epsilon=1)
+    >>> answer["dept"]
+    ['hr', 'it', 'law']
+    >>> print(session.left)
+    epsilon 2
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        unit: Unit,
+        columns: Mapping[str, Any],
+        name: str | None = None,
+        table: str | None = None,
+        lookups: Mapping[str, PublicTable] | None = None,
+        row_limit: Exact = MOST_ROWS,
+        **options: Any,
+    ) -> None:
+        if not isinstance(unit, PerRow | PerPerson):
+            raise ParameterError("unit", unit, "must be dp.PerRow() or dp.PerPerson(column, ...)")
+        if not isinstance(columns, Mapping):
+            raise ParameterError("columns", columns, "must be a dictionary of declarations")
+        self._engine: Engine = open_source(source, table=table, **options)
+        known = {str(column): declared(column, said) for column, said in columns.items()}
+        schema = Schema(
+            name=name or _name(source, table),
+            unit=unit,
+            columns=known,
+            storage=dict(self._engine.storage),
+            tables=dict(lookups or {}),
+            row_limit=whole(row_limit, name="row_limit", at_least=1, at_most=1 << 62),
+        )
+        check_columns(schema, self._engine)
+        self._questions = Questions(schema, self._engine)
+
+    @property
+    def schema(self) -> Schema:
+        """What was declared."""
+        return self._questions.schema
+
+    @property
+    def name(self) -> str:
+        """What questions call the table."""
+        return self.schema.name
+
+    def __repr__(self) -> str:
+        usable = ", ".join(self.schema.columns)
+        return f"<Table {self.name!r} on {self._engine.dialect}: {usable}>"
+
+    def query(self) -> Query:
+        """Begin a question in the fluent form."""
+        return Query(self.schema, asker=self)
+
+    def session(
+        self,
+        *,
+        epsilon: Exact | None = None,
+        delta: Exact = 0,
+        rho: Exact | None = None,
+        budget: Chargeable | None = None,
+        audience: Audience = "owner",
+        confidence: Exact = "0.95",
+        on_fault: Callable[[EngineError], None] | None = None,
+    ) -> Session:
+        """Open a session with a budget of its own, or on one that is shared.
+
+        Args:
+            epsilon: the budget in pure privacy, or with
+            delta: in approximate privacy, or
+            rho: in zero-concentrated privacy, or
+            budget: a `dp.Budget` that other sessions charge too.
+            audience: "owner", who may see a database's own errors, or "analyst", who may not.
+            confidence: of intervals.
+            on_fault: told of every database error that an analyst is not shown.
+        """
+        neighbours = self.schema.unit.neighbours
+        if budget is None:  # half of delta is kept for selecting keys, which may fail
+            kept = delta_of(delta) / 2 if delta else 0
+            budget = Budget(
+                epsilon=epsilon, delta=delta, rho=rho, failures=kept, neighbours=neighbours
+            )
+        elif epsilon is not None or rho is not None or delta:
+            raise ParameterError("budget", budget, "goes instead of epsilon, delta and rho")
+        return Session(
+            self.schema, self._engine, budget, audience=audience, confidence=confidence,
+            on_fault=on_fault,
+        )  # fmt: skip
+
+    def ask(self, question: Question, /, **how: Any) -> NoReturn:  # noqa: ARG002 - never answered
+        """Nothing is answered without a budget: open a session."""
+        raise UnsupportedError(
+            "a table answers through a session, which keeps the budget: "
+            "session = table.session(epsilon=...), then session.ask(question, epsilon=...)"
+        )
+
+    def explain(self, question: Question, /, **price: Any) -> str:
+        """The question in words, with the statement that would run; free."""
+        return self._questions.explain(question, **price)
+
+    def price(self, question: Question, /, **price: Any) -> Price:
+        """The expected error of every number at a price; free."""
+        return self._questions.price(question, **price)
+
+    def epsilon_for(self, question: Question, /, **accuracy: Any) -> Decimal:
+        """The least epsilon at which the answer is as accurate as asked; free."""
+        return self._questions.epsilon_for(question, **accuracy)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.close()
+
+
+def _name(source: object, table: str | None) -> str:
+    """The table's or file's own name if it is a plain word, else "t"."""
+    text = table.rpartition(".")[2] if table else ""
+    if not text and isinstance(source, str | PurePath) and "://" not in str(source):
+        text = PurePath(source).name.partition(".")[0]
+    return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) else "t"

@@ -1,0 +1,343 @@
+"""Noise on exact cells: every number that leaves has its own, and nothing else leaves."""
+
+import time
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.query.measuring import (
+    PLUS,
+    SURE,
+    Aggregate,
+    PerPerson,
+    PerRow,
+    X,
+    ask,
+    contribution,
+    declared,
+    question,
+)
+
+from discreet.curator import answer
+from discreet.curator.answer import answered, draws, public_groups
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.geometric import Geometric
+from discreet.mechanisms.staircase import Staircase
+from discreet.noise.source import system_source
+from discreet.query.expr import Column
+from discreet.query.kinds import Text
+from discreet.query.plan import Grouping, Plan
+from discreet.query.price import Target, priced
+
+LEVEL = Fraction(19, 20)
+COUNT, PEOPLE = Aggregate("count"), Aggregate("people")
+SUM, MEAN = Aggregate("sum", X), Aggregate("mean", X)
+MEDIAN = Aggregate("quantile", X, level=Fraction(1, 2))
+LOUD = Target(epsilon=999)
+APPROX = Target(epsilon=1, delta="1e-6")
+
+
+def engine(question_, people):
+    """The exact cells of every part, for people given as lists of (value, group)."""
+    found = []
+    for part in question_.request.parts:
+        cells = Counter()
+        for person in people:
+            rows = [{"x": x, "y": x or 0, "g": g, "f": 1} for x, g in person]
+            for key, totals in contribution(part, rows, question_.request.where).items():
+                for j, n in enumerate(totals):
+                    cells[key, j] += n
+        size = 1 if part.people else len(part.totals)
+        keys = dict.fromkeys(key for key, _ in cells)
+        found.append({key: tuple(cells[key, j] for j in range(size)) for key in keys})
+    return found
+
+
+def quietly(monkeypatch):
+    monkeypatch.setattr(answer, "draws", lambda noise, size, source: [0] * size)
+
+
+def values(found, aggregate, what="value"):
+    return [getattr(estimate, what) for estimate in found.estimates[aggregate]]
+
+
+PEOPLE_AND_ROWS = [
+    [(1, "a")],
+    [(3, "a"), (4, "b")],
+    [(None, "a")],
+    [(0, "c")],
+    [(4, "b"), (4, "b")],
+    [(2, None)],
+]
+
+
+@pytest.mark.parametrize(
+    "unit", [PerPerson("id", max_rows=2), PerPerson("id", max_rows=2, max_groups=2)]
+)
+def test_every_number_of_every_group_without_noise(monkeypatch, unit):
+    quietly(monkeypatch)
+    wanted = [COUNT, SUM, MEAN, Aggregate("count", X), MEDIAN, Aggregate("sum", SURE)]
+    question_ = ask(*wanted, unit=unit, target=LOUD, keys=["b", "a", "z"])
+    found = answered(
+        question_, engine(question_, PEOPLE_AND_ROWS), system_source(), confidence=LEVEL
+    )
+    assert found.groups == (("b",), ("a",), ("z",))
+    assert values(found, COUNT) == [3, 3, 0]
+    assert values(found, SUM) == [12, 4, 0]
+    assert values(found, Aggregate("count", X)) == [3, 2, 0]
+    assert values(found, MEAN) == [4, 2, 2]
+    assert values(found, Aggregate("sum", SURE)) == [12, 4, 0]
+    assert values(found, MEDIAN)[0] == 4
+
+
+def test_the_row_of_the_others_holds_everybody_else(monkeypatch):
+    quietly(monkeypatch)
+    unit = PerPerson("id", max_rows=2)
+    question_ = ask(COUNT, SUM, MEDIAN, unit=unit, target=LOUD, keys=["a"], other=True)
+    found = answered(
+        question_, engine(question_, PEOPLE_AND_ROWS), system_source(), confidence=LEVEL
+    )
+    assert found.groups == (("a",), None)
+    assert values(found, COUNT) == [3, 5]
+    assert values(found, SUM) == [4, 14]
+    assert values(found, MEDIAN)[1] == 4
+
+
+def test_ungrouped_questions_have_one_row_also_on_an_empty_table(monkeypatch):
+    quietly(monkeypatch)
+    question_ = ask(COUNT, MEAN, target=LOUD)
+    for people, rows in ((PEOPLE_AND_ROWS, 8), ([], 0)):
+        found = answered(question_, engine(question_, people), system_source(), confidence=LEVEL)
+        assert found.groups == ((),)
+        assert values(found, COUNT) == [rows]
+    empty = answered(question_, [{}], system_source(), confidence=LEVEL)
+    assert values(empty, MEAN) == [2]
+
+
+def test_a_public_number_of_rows_is_told_as_it_is(monkeypatch):
+    quietly(monkeypatch)
+    mean = Aggregate("mean", SURE)
+    question_ = ask(COUNT, mean, unit=PerRow(neighbours="replace", rows=4), target=LOUD)
+    people = [[(n, "a")] for n in (1, 2, 3, 4)]
+    found = answered(question_, engine(question_, people), system_source(), confidence=LEVEL)
+    assert (
+        values(found, COUNT, "low") == values(found, COUNT) == values(found, COUNT, "high") == [4]
+    )
+    assert values(found, mean) == [2.5]
+    alone = ask(COUNT, unit=PerRow(neighbours="replace", rows=4), target=LOUD)
+    found = answered(alone, [], system_source(), confidence=LEVEL)
+    assert (found.groups, values(found, COUNT)) == (((),), [4])
+
+
+def test_counts_are_no_larger_than_what_is_public(monkeypatch):
+    monkeypatch.setattr(answer, "draws", lambda noise, size, source: [10**6] * size)
+    rows = PerRow(neighbours="replace", rows=4)
+    wanted = Aggregate("count", None, PLUS)
+    question_ = ask(wanted, unit=rows, target=LOUD)
+    found = answered(question_, [{(): (3,)}], system_source(), confidence=LEVEL)
+    assert values(found, wanted) == [4]
+    people = PerPerson("id", max_rows=3, max_groups=1, neighbours="replace", people=7)
+    question_ = ask(PEOPLE, COUNT, unit=people, target=LOUD, keys=["a"], other=True)
+    found = answered(question_, [{}, {}], system_source(), confidence=LEVEL)
+    assert values(found, PEOPLE)[0] == 7
+    assert values(found, PEOPLE)[1] > 7  # one person may be in several of the other groups
+    assert min(values(found, COUNT)) > 7  # and have many rows
+
+
+# noise
+
+
+class Drawn:
+    """Counts what is drawn; the n-th number of all gets the noise 1000 n."""
+
+    def __init__(self):
+        self.asked = []
+        self.number = 0
+
+    def __call__(self, noise, size, source):
+        self.asked.append((noise, size))
+        first, self.number = self.number + 1, self.number + size
+        return [1000 * n for n in range(first, self.number + 1)]
+
+
+def test_every_cell_of_every_group_has_noise_of_its_own(monkeypatch):
+    drawn = Drawn()
+    monkeypatch.setattr(answer, "draws", drawn)
+    seen = []
+    true_reader = answer.reader
+
+    def spying(wanted, measured, *, confidence):
+        reads = true_reader(wanted, measured, confidence=confidence)
+        return lambda cells, rows: seen.append((wanted, measured, cells)) or reads(cells, rows)
+
+    monkeypatch.setattr(answer, "reader", spying)
+    question_ = ask(COUNT, MEAN, Aggregate("sum", SURE), target=Target(epsilon=1), keys="abc")
+    assert len(question_.measured) == 2
+    answered(question_, [{}, {}], system_source(), confidence=LEVEL)
+    cells = [n for m in question_.measured for n in m.noise]
+    assert drawn.asked == [(noise, 3) for noise in cells]
+    assert drawn.number == 12  # three cells and one, in three groups
+    noisy = {id(m): {tuple(row) for _, at, row in seen if at is m} for m in question_.measured}
+    used = [n for rows in noisy.values() for row in rows for n in row]
+    assert sorted(used) == [1000 * n for n in range(1, 13)]  # each once, and read by all alike
+
+
+def test_aggregates_of_one_block_read_the_same_noisy_cells():
+    question_ = ask(COUNT, MEAN, SUM, target=Target(epsilon=1), keys="ab")
+    exact = [{("a",): (50, 100, 60), ("b",): (5, 9, 5)}]
+    found = answered(question_, exact, system_source(), confidence=LEVEL)
+    again = answered(question_, exact, system_source(), confidence=LEVEL)
+    sums, means = values(found, SUM, "raw"), values(found, MEAN)
+    assert values(again, SUM, "raw") != sums
+    assert sums[0] / means[0] == pytest.approx(50, abs=40)  # the noisy number of values
+
+
+def test_a_group_that_is_listed_twice_is_answered_once(monkeypatch):
+    drawn = Drawn()
+    monkeypatch.setattr(answer, "draws", drawn)
+    question_ = ask(COUNT, target=LOUD, keys="abc", combinations=(("a",), ("b",), ("a",)))
+    found = answered(question_, [{}], system_source(), confidence=LEVEL)
+    assert found.groups == (("a",), ("b",))
+    assert drawn.number == 2
+    assert public_groups(question(COUNT, keys=["a", "a", "b"])) == (("a",), ("b",))
+    assert public_groups(question(COUNT, keys=[1, True, 2])) == ((1,), (2,))
+
+
+def test_groups_are_the_product_of_the_keys_in_order():
+    two = (
+        Grouping("g", Column("g", Text()), ("b", "a")),
+        Grouping("h", Column("h", Text()), ("u", "v")),
+    )
+    plan = Plan("t", None, two, question(COUNT).outputs)
+    assert public_groups(plan) == (("b", "u"), ("b", "v"), ("a", "u"), ("a", "v"))
+    assert public_groups(question(COUNT)) == ((),)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        Geometric(epsilon=1),
+        Geometric(epsilon="1/1000000", sensitivity=1 << 62),
+        Staircase(epsilon=2, sensitivity=50),
+        Gaussian(rho="1/2", sensitivity=3),
+        Gaussian(rho="1/1000000000000", sensitivity=1 << 61),
+    ],
+)
+def test_draws_have_the_scale_of_their_noise(noise):
+    found = draws(noise, 200, system_source())
+    assert len(found) == 200
+    assert all(type(n) is int for n in found)
+    reach = noise.error(1 - Fraction(1, 10**15))
+    assert all(abs(n) <= reach for n in found)
+    assert max(map(abs, found)) > reach / 1000
+    assert draws(noise, 0, system_source()) == []
+
+
+@pytest.mark.statistical
+def test_noisy_answers_have_the_law_that_was_priced():
+    """20,000 groups; false alarms: each share is more than 7.5 standard deviations off, < 1e-12."""
+    size = 20_000
+    question_ = ask(COUNT, target=Target(epsilon=1), keys=range(size))
+    exact = [{(i,): (i,) for i in range(size)}]
+    found = answered(question_, exact, system_source(), confidence=LEVEL)
+    noise = np.array(values(found, COUNT, "raw")) - np.arange(size)
+    law = Geometric(epsilon=1).noise_law
+    for k in range(-2, 3):
+        p = law.mass(k)
+        assert abs((noise == k).mean() - p) <= 7.5 * (p * (1 - p) / size) ** 0.5
+
+
+# selected keys
+
+
+def selecting(*wanted, unit=None, target=APPROX, **more):
+    return ask(*wanted, unit=unit or PerRow(), target=target, unknown=True, **more)
+
+
+def test_selected_keys_come_in_their_own_order_and_never_from_nowhere(monkeypatch):
+    quietly(monkeypatch)
+    question_ = selecting(MEAN, COUNT)
+    counts = {("pear",): (500,), ("",): (400,), (None,): (300,), ("apple",): (200,), ("x",): (0,)}
+    exact = [{}, counts]
+    found = answered(question_, exact, system_source(), confidence=LEVEL)
+    assert found.groups == (("",), ("apple",), ("pear",), (None,))
+    shuffled = [{}, dict(sorted(counts.items(), key=lambda item: str(item[0]), reverse=True))]
+    assert answered(question_, shuffled, system_source(), confidence=LEVEL).groups == found.groups
+    assert answered(question_, [{}, {}], system_source(), confidence=LEVEL).groups == ()
+
+
+def test_the_selection_decides_and_nothing_else(monkeypatch):
+    quietly(monkeypatch)
+    question_ = selecting(MEAN, COUNT, other=True)
+    monkeypatch.setattr(type(question_.selection), "release", lambda self, counts, source: [("b",)])
+    exact = [{("a",): (3, 6, 3), ("b",): (4, 8, 5)}, {("a",): (3,), ("b",): (5,)}]
+    found = answered(question_, exact, system_source(), confidence=LEVEL)
+    assert found.groups == (("b",), None)
+    assert values(found, COUNT) == [5, 3]
+    alone = answered(selecting(MEAN, COUNT), exact, system_source(), confidence=LEVEL)
+    assert alone.groups == (("b",),)
+
+
+def test_keys_beside_public_ones_are_selected_among_declared_ones(monkeypatch):
+    quietly(monkeypatch)
+    groupings = (
+        Grouping("g", Column("g", Text()), None),
+        Grouping("h", Column("h", Text()), ("u", "v")),
+    )
+    plan = Plan("t", None, groupings, question(MEAN).outputs)
+    question_ = priced(plan, declared(PerRow()), APPROX)
+    counts = {("a", "u"): (900,), ("a", "w"): (900,), ("b", None): (900,), ("b", "v"): (900,)}
+    found = answered(question_, [{}, counts], system_source(), confidence=LEVEL)
+    assert found.groups == (("a", "u"), ("b", "v"))
+
+
+@pytest.mark.parametrize("unit", [PerRow(), PerRow(neighbours="replace"), PerRow(together=2)])
+def test_counts_of_selected_keys(unit):
+    question_ = selecting(COUNT, unit=unit)
+    assert question_.counts_keys
+    exact = [{("big",): (100_000,), ("",): (50_000,), ("rare",): (1,), (None,): (70_000,)}]
+    found = answered(question_, exact, system_source(), confidence=LEVEL)
+    assert found.groups == (("",), ("big",), (None,))
+    shares = question_.selection.parts
+    width = Geometric(epsilon=Fraction(1, shares)).error(LEVEL)
+    threshold = question_.selection.threshold
+    for estimate, n in zip(found.estimates[COUNT], (50_000, 100_000, 70_000), strict=True):
+        assert abs(estimate.value - n) <= threshold
+        assert (estimate.low, estimate.high) == (estimate.value - width, estimate.value + width)
+    assert answered(question_, [{}], system_source(), confidence=LEVEL).groups == ()
+
+
+@pytest.mark.statistical
+def test_intervals_of_selected_counts_cover():
+    """2,000 keys of 10,000 people; false alarms: P(Binomial(2000, 0.05) > 170) < 1e-10."""
+    question_ = selecting(COUNT)
+    exact = [{(str(i),): (10_000,) for i in range(2000)}]
+    found = answered(question_, exact, system_source(), confidence=LEVEL)
+    assert len(found.groups) == 2000
+    assert sum(not e.low <= 10_000 <= e.high for e in found.estimates[COUNT]) <= 170
+
+
+# size
+
+
+def test_many_groups_are_answered_in_reasonable_time():
+    size = 100_000
+    question_ = ask(COUNT, SUM, target=Target(epsilon=1), keys=range(size))
+    start = time.perf_counter()
+    found = answered(question_, [{(5,): (3, 6, 4)}], system_source(), confidence=LEVEL)
+    assert len(found.groups) == size
+    assert time.perf_counter() - start < 30
+
+
+def test_many_public_and_selected_keys_do_not_take_quadratic_time():
+    groupings = (
+        Grouping("g", Column("g", Text()), None),
+        Grouping("h", Column("h", Text()), tuple(map(str, range(20_000)))),
+    )
+    plan = Plan("t", None, groupings, question(COUNT).outputs)
+    question_ = priced(plan, declared(PerRow()), APPROX)
+    exact = [{("a", str(i)): (1,) for i in range(20_000)}]
+    start = time.perf_counter()
+    answered(question_, exact, system_source(), confidence=LEVEL)
+    assert time.perf_counter() - start < 5

@@ -1,0 +1,95 @@
+"""What a question would cost: free, and the same for both forms of it."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from tests.curator.people import table
+
+import discreet as dp
+
+BY_DEPT = "SELECT dept, COUNT(*) AS n FROM t GROUP BY dept"
+
+
+def test_both_forms_are_one_question():
+    t = table()
+    asked = t.query().where("salary > 100000").group_by("dept").count().sum("salary").mean("salary")
+    session = t.session(epsilon=1)
+    assert session.plan(asked.to_sql()) == session.plan(asked) == session.plan(asked.plan)
+
+
+def test_price_falls_with_epsilon():
+    t = table()
+    widths = [t.price(BY_DEPT, epsilon=epsilon)["n"].half_width for epsilon in ("0.1", 1, 10)]
+    assert widths == [30, 3, 0]
+    assert t.price(BY_DEPT, epsilon=1, confidence="0.5")["n"].half_width == 1
+
+
+def test_price_in_words():
+    text = str(table().price(BY_DEPT, epsilon=1))
+    assert text.splitlines() == [
+        "costs 1-differential privacy (neighbours: one person is added or removed)",
+        "number  expected error  95% within  noise",
+        "n                0.851           3  geometric, epsilon 1",
+    ]
+
+
+def test_the_reverse_of_a_price():
+    t = table()
+    found = t.epsilon_for(BY_DEPT, within=30)
+    assert isinstance(found, Decimal)
+    assert t.price(BY_DEPT, epsilon=found)["n"].half_width <= 30
+    less = Fraction(found) - Fraction(1, 10_000)
+    assert t.price(BY_DEPT, epsilon=less)["n"].half_width > 30
+
+
+def test_explanations_say_everything():
+    words = table(unit=dp.PerPerson("person_id", max_rows=4, max_groups=2)).explain(
+        "SELECT dept, COUNT(*) AS n, AVG(salary) AS m FROM t WHERE age > 30 GROUP BY dept",
+        epsilon="0.5",
+    )
+    for said in (
+        "WHERE age > 30",
+        "is a value of person_id",
+        "weighted so that they count as at most 8 in all",
+        "costs 0.5-differential privacy",
+        "geometric, epsilon 0.5",
+        "GROUP BY",
+        "Statement",
+    ):
+        assert said in words
+
+
+def test_explaining_costs_nothing_and_needs_no_price():
+    session = table().session(epsilon=1)
+    session.explain(BY_DEPT)
+    session.price(BY_DEPT, epsilon=100)  # more than there is: it is only a question
+    assert str(session.left) == "epsilon 1"
+
+
+@pytest.mark.parametrize("bad", [{"within": 0}, {"within": -3}, {"within": "x"}])
+def test_odd_accuracies(bad):
+    with pytest.raises(dp.ParameterError, match="within"):
+        table().epsilon_for(BY_DEPT, **bad)
+
+
+def test_unknown_columns_of_a_price():
+    with pytest.raises(dp.ParameterError, match="must be one of n"):
+        table().price(BY_DEPT, epsilon=1)["m"]
+    with pytest.raises(dp.ParameterError, match="must be one of n"):
+        table().epsilon_for(BY_DEPT, within=3, column="m")
+
+
+def test_what_was_decided_is_remembered():
+    session = table().session(epsilon=1000)
+    first = session._priced(session.plan(BY_DEPT), session_target())
+    assert session._priced(session.plan(BY_DEPT), session_target()) is first
+    for year in range(300):  # more than are kept
+        session.plan(f"SELECT COUNT(*) AS n FROM t WHERE age > {year / 4}")
+    assert len(session._plans) <= 256
+
+
+def session_target():
+    from discreet.query.price import Target
+
+    return Target(epsilon=1)

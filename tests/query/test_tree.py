@@ -1,0 +1,138 @@
+"""The door to the SQL parser: limits, refusals, and nothing but a tree or a QueryError."""
+
+import logging
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from discreet.errors import QueryError
+from discreet.query import tree
+
+
+def test_a_statement_and_a_fragment():
+    tokens = tree.tokens_of("SELECT 1;")
+    assert isinstance(tree.statement(tokens, "SELECT 1;"), exp.Select)
+    assert isinstance(tree.fragment("a > 1", what="x"), exp.GT)
+    assert isinstance(tree.fragment("a AS b", what="x"), exp.Alias)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        (" ; ; ", "empty"),
+        ("-- only a comment", "empty"),
+        ("a\0", "NUL"),
+        ("\ud800", "UTF-8"),
+        ("a; b", "one statement"),
+        ("'a", "cannot be read"),
+        ("(" * 33, "nested at most 32"),
+        ("CASE " * 33, "nested at most 32"),
+        ("[" * 33, "nested at most 32"),
+        ("x" * 65_537, "65536 bytes"),
+        ("1 " * 10_001, "10000 words"),
+        (5, "not int"),
+        (b"SELECT", "not bytes"),
+    ],
+)
+def test_texts_that_are_not_read(text, words):
+    with pytest.raises(QueryError, match=words):
+        tree.tokens_of(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["DROP TABLE t", "PRAGMA x", "INSERT INTO t SELECT 1", "SET a = 1"]
+)
+def test_commands_are_refused_before_they_are_parsed(text, caplog):
+    with caplog.at_level(logging.DEBUG):
+        with pytest.raises(QueryError, match="a question is a SELECT"):
+            tree.statement(tree.tokens_of(text), text)
+        with pytest.raises(QueryError, match="is an expression"):
+            tree.fragment(text, what="it")
+    assert not caplog.records
+
+
+def test_deep_and_large_trees_are_refused():
+    chain = tree.fragment("a" + " + a - a" * 400, what="it")
+    assert isinstance(chain, exp.Sub)
+    for text, words in (
+        ("- " * 130 + "a", "nested at most"),
+        ("NOT " * 90 + " - " * 60 + "a", "nested at most"),
+        ("a * " * 130 + "a", "nested at most"),
+        ("a" + " + a" * 2500, "at most 4000 parts"),
+        ("a IN (" + "1, " * 4500 + "1)", "at most 4000 parts"),
+    ):
+        with pytest.raises(QueryError, match=words):
+            tree.fragment(text, what="it")
+
+
+def test_a_slip_is_pointed_at():
+    text = "SELECT a FROM t WHERE a >"
+    with pytest.raises(QueryError, match=r"cannot be read at line 1, column 25"):
+        tree.statement(tree.tokens_of(text), text)
+
+
+def test_only_refuses_the_words_that_are_not_read():
+    node = tree.fragment("ROUND(a, 1)", what="x")
+    tree.only(node, "this", "decimals")
+    with pytest.raises(QueryError, match="the function ROUND does not take DECIMALS here"):
+        tree.only(node, "this")
+
+
+def test_numbers_and_names():
+    assert tree.number("1e3") == 1000
+    for text in ("1e999", "1e-99999999999", "0x1", "1.2.3", "nan"):
+        with pytest.raises(QueryError):
+            tree.number(text)
+    with pytest.raises(QueryError, match="a name was expected"):
+        tree.name_of(exp.Star())
+    with pytest.raises(QueryError, match="must not be empty"):
+        tree.name_of(exp.Identifier(this="", quoted=True))
+
+
+def test_what_fails_inside_the_parser_is_a_refusal():
+    def broken():
+        raise AttributeError("inside")
+
+    with pytest.raises(QueryError, match="cannot be read"):
+        tree._guarded(broken)
+
+
+def test_a_deep_caller_gets_another_stack():
+    calls = []
+
+    def work():
+        calls.append(1)
+        if len(calls) == 1:
+            raise RecursionError
+        return 7
+
+    assert tree.deeply(work) == 7
+    with pytest.raises(QueryError, match="nested too deeply"):
+        tree.deeply(_endless)
+
+    def fails():
+        calls.append(1)
+        if len(calls) % 2:
+            raise RecursionError
+        raise QueryError("in the thread")
+
+    with pytest.raises(QueryError, match="in the thread"):
+        tree.deeply(fails)
+
+
+def _endless():
+    return _endless()
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_tree_or_a_refusal(text):
+    for make in (
+        lambda: tree.fragment(text, what="it"),
+        lambda: tree.statement(tree.tokens_of(text), text),
+    ):
+        with suppress(QueryError):
+            assert isinstance(make(), exp.Expression)
