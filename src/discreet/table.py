@@ -24,7 +24,16 @@ from discreet.privacy.budget import Budget, Chargeable
 from discreet.privacy.guarantee import delta_of
 from discreet.query.build import Query
 from discreet.query.explain import Price
-from discreet.query.schema import MOST_ROWS, PerPerson, PerRow, PublicTable, Schema, Unit, declared
+from discreet.query.schema import (
+    MOST_ROWS,
+    Bounds,
+    PerPerson,
+    PerRow,
+    PublicTable,
+    Schema,
+    Unit,
+    declared,
+)
 
 __all__ = ["Table"]
 
@@ -79,12 +88,16 @@ class Table:
         if not isinstance(columns, Mapping):
             raise ParameterError("columns", columns, "must be a dictionary of declarations")
         self._engine: Engine = open_source(source, table=table, **options)
+        storage = dict(self._engine.storage)
         known = {str(column): declared(column, said) for column, said in columns.items()}
+        for column, said in known.items():
+            if isinstance(said, Bounds):
+                known[column] = said.stored_as(storage.get(column, "other"))
         schema = Schema(
             name=name or _name(source, table),
             unit=unit,
             columns=known,
-            storage=dict(self._engine.storage),
+            storage=storage,
             tables=dict(lookups or {}),
             row_limit=whole(row_limit, name="row_limit", at_least=1, at_most=1 << 62),
         )

@@ -99,13 +99,14 @@ def test_a_person_who_moves_to_another_group_costs_epsilon_in_both_together(scor
     """Removed here and added there: more than replacing her inside one group would cost."""
     measured = measured_for(level, unit=REPLACED, keys="ab")
     changes = []
-    for histogram in histograms(3, 3):
+    for histogram in [*histograms(3, 3), (8, 1, 0), (0, 4, 4), (9, 0, 0), (0, 0, 9)]:
         p, _ = scored(measured, histogram)
         for place in range(3):
             q, _ = scored(measured, moved(histogram, place, 1))
             changes.append((pure_loss(q, p)[0].upper, pure_loss(p, q)[0].upper))
     leaves, enters = (max(side) for side in zip(*changes, strict=True))
     assert leaves + enters <= 1 + SLACK
+    assert leaves + enters > Fraction(3, 10)
 
 
 @pytest.mark.parametrize("level", ["1/2", "1/3"])
@@ -221,6 +222,14 @@ def test_without_noise_the_histogram_is_exact():
         upto = below + histogram.get(place, 0)
         assert below <= aim <= upto
         assert estimate.low <= estimate.value <= estimate.high
+
+
+def test_blocks_and_bins_are_made_consistent():
+    """One value holds all rows: nothing of it may be spread over the other bins of its block."""
+    levels = [Fraction(n, 1000) for n in (1, 10, 500, 990, 999)]
+    measured = measured_for(*levels, high=99, epsilon=999)
+    found = quantiles(measured, {50: 1000}, system_source(), confidence=LEVEL)
+    assert {estimate.value for estimate in found.values()} == {50}
 
 
 def crossing(upto, level, width):

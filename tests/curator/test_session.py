@@ -287,3 +287,21 @@ def test_queries_of_a_session_can_be_asked_directly():
 def test_losses_can_be_stored():
     (loss,) = table().session(epsilon=1).ask("SELECT SUM(age), COUNT(*) FROM t", epsilon=1).losses
     assert loss == PureLoss(epsilon=1)
+
+
+def test_means_of_a_public_number_of_rows():
+    """Where nothing can be missing, the sum around the middle is all that is measured."""
+    listed = [*rows(299), rows(1)[0] | {"age": None}]
+    columns = {"age": dp.Bounds(0, 120, grid=1, missing=60)}
+    public = dp.PerRow(neighbours="replace", rows=300)
+    session = table(listed, unit=public, columns=columns).session(epsilon=1000)
+    answer = session.ask("SELECT AVG(age) AS m, SUM(age) AS s, COUNT(*) AS n FROM t", epsilon=900)
+    total = sum(row["age"] for row in listed[:299]) + 60
+    (row,) = list(answer)
+    assert row["n"] == 300
+    assert row["s"] == pytest.approx(total, abs=5)
+    assert row["m"] == pytest.approx(total / 300, abs=0.02)
+    private = table(listed, unit=dp.PerRow(neighbours="replace"), columns=columns)
+    question = "SELECT AVG(age) AS m FROM t"
+    finer = session.price(question, epsilon=1, rows=300)["m"].half_width
+    assert finer < 0.75 * private.price(question, epsilon=1, rows=300)["m"].half_width

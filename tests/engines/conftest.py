@@ -73,6 +73,8 @@ def spark():
             cores=1,
             **{
                 "spark.driver.memory": "1g",
+                # statements here run once: compiling Java for long runs would not pay
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                 "spark.sql.shuffle.partitions": "1",
                 "spark.ui.showConsoleProgress": "false",
             },

@@ -5,10 +5,13 @@ each column ("integer" for 64 bits, "real" for doubles, "text", "boolean", "date
 which returns an engine over exactly these rows, with hashing="portable" and key="k".
 """
 
+from itertools import pairwise
+
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from tests.engines import corpus, reference
 
+from discreet.errors import QueryError
 from discreet.query import expr as e
 from discreet.query import total as t
 from discreet.query.request import Bounding, Part, Request, Total
@@ -35,7 +38,9 @@ def check(engine, rows, request):
     for mapping in got:
         for group, totals in mapping.items():
             assert all(type(n) is int for n in totals)
-            assert all(type(k).__name__ in ("int", "bool", "str", "date", "NoneType") for k in group)
+            assert all(
+                type(k).__name__ in ("int", "bool", "str", "date", "NoneType") for k in group
+            )
 
 
 class EngineContract:
@@ -89,7 +94,12 @@ class EngineContract:
         @given(corpus.asked_tables())
         def run(asked):
             rows, request = asked
-            check(engine_of(rows, dict(request.schema.storage)), rows, request)
+            engine = engine_of(rows, dict(request.schema.storage))
+            try:
+                engine.statement(request)
+            except QueryError:  # a sum that could be too large, by its bounds alone
+                reject()
+            check(engine, rows, request)
 
         run()
 
@@ -129,17 +139,27 @@ class EngineContract:
             schema = Schema("t", PerPerson("p"), columns, types, {}, row_limit)
             n = e.Column("n", schema.kind("n"))
             totals = (Total(n, power, 0), Total(n, power, n.kind.low), Total(n, 1, 12345))
-            for bounding in (Bounding("none"), Bounding("weight", rows=3, scale=1000), Bounding("sample", rows=2)):
+            for bounding in (
+                Bounding("none"),
+                Bounding("weight", rows=3, scale=1000),
+                Bounding("sample", rows=2),
+            ):
                 check(engine, rows, Request(schema, None, (Part((), totals, bounding),)))
 
     def test_ten_thousand_groups(self, engine_of):
         rows = [{"p": i % 700, "g": f"g{i % 10_000:05}", "n": i % 7} for i in range(20_000)]
         types = {"p": "integer", "g": "text", "n": "integer"}
-        schema = Schema("t", PerPerson("p"), {"g": FreeText(), "n": Bounds(0, 6, 1)}, types, {}, 10**9)
+        schema = Schema(
+            "t", PerPerson("p"), {"g": FreeText(), "n": Bounds(0, 6, 1)}, types, {}, 10**9
+        )
         g, n = (e.Column(name, schema.kind(name)) for name in ("g", "n"))
         totals = (Total(), Total(n, 1, 0))
         engine = engine_of(rows, types)
-        for bounding in (Bounding("none"), Bounding("sample", 1, 20), Bounding("weight", 10, scale=100)):
+        for bounding in (
+            Bounding("none"),
+            Bounding("sample", 1, 20),
+            Bounding("weight", 10, scale=100),
+        ):
             check(engine, rows, Request(schema, None, (Part((g,), totals, bounding),)))
 
     def test_a_person_with_very_many_rows(self, engine_of):
@@ -154,13 +174,30 @@ class EngineContract:
         check(engine, rows, Request(schema, None, parts))
 
     def test_hostile_names_and_keys_are_only_names_and_keys(self, engine_of):
-        names = ['"', "'; DROP TABLE t; --", "select", "a b", "ü", "x]y", "`", "\\", "$$", "%s", "a.b"]
+        names = [
+            '"',
+            "'; DROP TABLE t; --",
+            "select",
+            "a b",
+            "ü",
+            "x]y",
+            "`",
+            "\\",
+            "$$",
+            "%s",
+            "a.b",
+        ]
         types = {"p": "integer"} | dict.fromkeys(names, "text")
-        rows = [{"p": i} | {name: names[(i + j) % len(names)] for j, name in enumerate(names)} for i in range(22)]
-        schema = Schema("t", PerPerson("p"), {name: Keys(names) for name in names}, types, {}, 10**9)
+        rows = [
+            {"p": i} | {name: names[(i + j) % len(names)] for j, name in enumerate(names)}
+            for i in range(22)
+        ]
+        schema = Schema(
+            "t", PerPerson("p"), {name: Keys(names) for name in names}, types, {}, 10**9
+        )
         engine = engine_of(rows, types)
         columns = [e.Column(name, schema.kind(name)) for name in names]
-        for one, two in zip(columns, columns[1:], strict=False):
+        for one, two in pairwise(columns):
             where = t.any_of([t.compare("=", one, t.constant(name)) for name in names[:6]])
             part = Part((one, two), (Total(), Total(two)), Bounding("sample", 1, 1))
             check(engine, rows, Request(schema, where, (part,)))

@@ -49,7 +49,7 @@ TYPES = {
     NASTY: "integer",
     WIDE: "real",
 }
-DEPTS = ["clerk", "nurse", "O'Brien \"&\" söns", "a\\b", "", "東京", "Clerk", "x|y"]
+DEPTS = ["clerk", "nurse", 'O\'Brien "&" söns', "a\\b", "", "東京", "Clerk", "x|y"]
 COLUMNS = {
     "age": Bounds(0, 120, 1),
     "salary": Bounds(0, 1000, "0.01"),
@@ -97,10 +97,20 @@ def pools(rng):
         return rng.choice([rng.choice(odd), rng.choice(halves), round(wide, 2), wide])
 
     def day():
-        return rng.choice([None, date(1, 1, 1), date(9999, 12, 31), first + timedelta(rng.randint(-400, 26000))])
+        return rng.choice(
+            [None, date(1, 1, 1), date(9999, 12, 31), first + timedelta(rng.randint(-400, 26000))]
+        )
 
     def moment():
-        return rng.choice([None, stamp + timedelta(seconds=rng.randint(0, 38_000_000), microseconds=rng.randint(0, 999_999))])
+        return rng.choice(
+            [
+                None,
+                stamp
+                + timedelta(
+                    seconds=rng.randint(0, 38_000_000), microseconds=rng.randint(0, 999_999)
+                ),
+            ]
+        )
 
     return {
         "integer": integer,
@@ -123,8 +133,12 @@ def main_rows(size=160, people=12):
         row["dept"] = rng.choice([*DEPTS, *DEPTS[:2], None, "unlisted", "CLERK"])
         row["zip"] = rng.choice([1010, 8001, 4050, -7, 5, None, 4051, BIG])
         row["level"] = rng.choice([-3, -2, -1, 0, 1, 2, 3, 4, None, -BIG])
-        row["code"] = rng.choice([0.0, -0.0, 1.0, 9.0, 9.5, 10.0, -1.0, float("nan"), float("inf"), None])
-        row["start"] = rng.choice([None, date(2020, 2, 28), date(2020, 2, 29), date(2020, 3, 2), date(1969, 12, 31)])
+        row["code"] = rng.choice(
+            [0.0, -0.0, 1.0, 9.0, 9.5, 10.0, -1.0, float("nan"), float("inf"), None]
+        )
+        row["start"] = rng.choice(
+            [None, date(2020, 2, 28), date(2020, 2, 29), date(2020, 3, 2), date(1969, 12, 31)]
+        )
         if rng.random() < 0.5:
             row["age"] = rng.randint(15, 70)
             row[WIDE] = rng.choice([0.5, 0.56, 1.0, 3.1875, 1000.0, 99999.9, 1e6, 12345.6])
@@ -425,7 +439,11 @@ class Generator:
             lambda: t.flag_number(condition),
             lambda: t.case([(condition, left)], pick([right, None])),
             lambda: t.coalesce([left, right]),
-            lambda: plain if day is None else calendar.date_part(pick(["year", "week", "dayofweek"]), day),
+            lambda: (
+                plain
+                if day is None
+                else calendar.date_part(pick(["year", "week", "dayofweek"]), day)
+            ),
         ]
         return self.tried(pick(makers), plain)
 
@@ -463,9 +481,13 @@ class Generator:
             lambda: self.number(depth),
             lambda: self.flag(depth),
             lambda: text or self.flag(0),
-            lambda: self.number(0)
-            if day is None
-            else calendar.date_trunc(self.choose.pick(["day", "week", "month", "quarter", "year"]), day),
+            lambda: (
+                self.number(0)
+                if day is None
+                else calendar.date_trunc(
+                    self.choose.pick(["day", "week", "month", "quarter", "year"]), day
+                )
+            ),
         ]
         return self.choose.pick(makers)()
 

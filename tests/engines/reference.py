@@ -17,8 +17,13 @@ from discreet.query.schema import Boolean, Bounds, Dates, FreeText, Keys, PerPer
 
 def clean(value, declared, storage):
     """The value that questions see of a stored one."""
-    if value is None:
-        return None
+    found = None if value is None else cleaned(value, declared, storage)
+    if found is None and isinstance(declared, Bounds) and declared.missing is not None:
+        return int(declared.missing / declared.grid)
+    return found
+
+
+def cleaned(value, declared, storage):
     match declared:
         case Bounds():
             return clean_number(value, declared, storage)
@@ -89,7 +94,9 @@ def read_like(key, value):
             found = read_float(value)
             if found is None or not math.isfinite(found) or found != math.floor(found):
                 return None
-            return int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else int(found)
+            return (
+                int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else int(found)
+            )
         case date():
             return read_day(value)
     return value
@@ -172,7 +179,7 @@ def part_cells(rows, part, key):
         pairs = kept_groups(pairs, part.bounding.groups, key)
     cells = defaultdict(lambda: [0] * (1 if part.people else len(part.totals)))
     if not part.keys:
-        cells[()]  # noqa: B018 - one row, for nobody too
+        cells[()]
     weights = weights_of(rows, pairs, part)
     for (who, group), theirs in pairs.items():
         if part.people:

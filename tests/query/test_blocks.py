@@ -128,6 +128,8 @@ SHARING = [
     ([SUM, Aggregate("sum", SURE)], [("sum", "sum", 1), ("sum", "sum", 1)]),
     ([MEAN, Aggregate("mean", SURE), COUNT], [("value", "high low missing", 2),
                                               ("value", "high low", 1)]),
+    ([MEAN, Aggregate("mean", POSITIVE), COUNT], [("value", "high low missing", 2),
+                                                  ("value", "high low", 1)]),
     ([MEDIAN, MAXIMUM, MINIMUM], [("quantile", "rows", 3)]),
     ([MEDIAN, SUM], [("quantile", "rows", 1), ("sum", "sum", 1)]),
     ([MEDIAN, Aggregate("quantile", SURE, level=Fraction(1, 2))],

@@ -188,6 +188,7 @@ REFUSED = [
     ("ROUND(age, LOOKUP('regions', 'rank', 7))", "a constant was expected"),
     ("DATE(age)", "DATE needs a date"),
     ("NULL * 3 + note", "needs a number"),
+    ("WIDTH_BUCKET(age, 1, 2)", "needs one more argument"),
     ("ROUND(age, 0.5)", "whole number of digits"),
     ("ROUND(age, 'a')", "constant number"),
     ("SUM(age)", "cannot stand in WHERE"),

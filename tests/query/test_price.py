@@ -365,6 +365,8 @@ def test_the_selection_s_own_counts_are_the_answer_where_they_can_be():
             assert priced.selection.epsilon == 1
             assert priced.selection.delta == Fraction(1, 10**6)
             assert len(priced.request.parts) == 1
+    many = PerPerson("id", max_groups=64)  # where Gaussian noise would be less, but is not used
+    assert ask(PEOPLE, unit=many, target=APPROX, unknown=True).selection.delta == APPROX.delta
     assert not ask(COUNT, target=APPROX, unknown=True, other=True).counts_keys
     assert not ask(COUNT, PEOPLE, unit=people, target=APPROX, unknown=True).counts_keys
 

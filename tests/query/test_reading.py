@@ -36,6 +36,7 @@ from discreet.query.logarithm import chord_error
 from discreet.query.price import Target, _Share, _with_noise
 from discreet.query.reading import (
     Form,
+    error_of,
     half_width,
     laplace_sum,
     rank_error,
@@ -221,6 +222,31 @@ def test_means_and_spreads_stay_inside_their_range(high, middle, low):
     pair, _ = measured_of(wanted[0])
     found = read(wanted[0], pair, (high, low), confidence=LEVEL)
     assert 0 <= found.low <= found.value <= found.high <= 4
+
+
+@given(*[st.integers(-3, 12)] * 3)
+@example(0, 0, 6)
+@example(2, 0, 9)
+def test_intervals_hold_whatever_is_within_the_widths_of_the_cells(high, middle, low):
+    """All true cells in the box around the noisy ones: every mean and variance is covered."""
+    x = number(0, 1)
+    wanted = {f: Aggregate(f, x) for f in ("mean", "variance", "stddev")}
+    measured, _ = measured_of(*wanted.values(), target=Target(epsilon=4))
+    each = 1 - (1 - LEVEL) / 3
+    ends = [
+        [max(c - error_of(n, each), 0), c, c + error_of(n, each)]
+        for c, n in zip((high, middle, low), measured.noise, strict=True)
+    ]
+    found = {n: read(a, measured, (high, middle, low), confidence=LEVEL) for n, a in wanted.items()}
+    for h, m, rest in itertools.product(*ends):
+        total = h + m + rest
+        if min(h, m, rest) < 0 or total == 0:
+            continue
+        mean, second = (h + m / 2) / total, h / total
+        variance = max(second - mean**2, 0)
+        truth = {"mean": mean, "variance": variance, "stddev": math.sqrt(variance)}
+        for name, value in truth.items():
+            assert found[name].low - 1e-9 <= value <= found[name].high + 1e-9
 
 
 def test_a_large_group_has_a_narrow_interval():

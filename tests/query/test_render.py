@@ -53,6 +53,22 @@ def test_every_word_reads_back(text):
     assert expression(expr_sql(made), PEOPLE) == made
 
 
+HAVING = [
+    "COUNT(*) IS NULL", "NOT COUNT(*) IN (1, 2)", "COUNT(*) BETWEEN 1 AND -2 OR active",
+    "CASE WHEN active THEN COUNT(*) ELSE 1 END = 3", "(COUNT(*) > 1) = active",
+    "COALESCE(COUNT(*), 0) - (1 - COUNT(*)) > -(2 * COUNT(*))", "1 / 3 / COUNT(*) <> 2",
+    "hired = '2020-01-01' AND dept IN ('a', 'it''s')", "ROUND(SQRT(COUNT(*)), -1) >= 0.125",
+    "NOT (COUNT(*) > 1 AND (active OR NOT active)) AND TRUE",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HAVING)
+def test_functions_of_released_numbers_read_back(text):
+    question = f"SELECT COUNT(*) FROM t GROUP BY dept, hired, active HAVING {text}"
+    plan = parse(question, PEOPLE)
+    assert parse(to_sql(plan, PEOPLE), PEOPLE) == plan
+
+
 READABLE = [
     ("FLOOR(age / 10) * 10", "10 * FLOOR(age / 10)"),
     ("age*2 - code/3 + 1.5", "2 * age - code / 3 + 1.5"),

@@ -148,6 +148,10 @@ SAME = [
         "SELECT QUANTILE(age, 0.01) AS min_age, QUANTILE(age, 0.99) AS max_age FROM t",
     ),
     ("SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM t", "SELECT COUNT(*) FROM t"),
+    (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (extremes=0.1) COUNT(*) FROM t ORDER BY MIN(age)",
+        "SELECT COUNT(*) FROM t ORDER BY QUANTILE(age, 0.1)",
+    ),
     ("SELECT COUNT(*) AS n FROM t HAVING n > 5", "SELECT COUNT(*) AS n FROM t HAVING COUNT(*) > 5"),
     (
         "SELECT COUNT(*) FROM t HAVING NOT NOT COUNT(*) > 1",

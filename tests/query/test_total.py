@@ -229,3 +229,29 @@ def test_logic_is_flattened_and_double_negation_goes():
 def test_long_lists_are_read_in_a_blink():
     listed = [total.constant(n) for n in range(5000)]
     assert len(total.member(Y, listed).values) == 5000
+
+
+KINDS = [(0, 3), (-2, 2), (1, 4), (-3, -1), (2, 2), (0, 0)]
+
+
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("second", KINDS)
+def test_kinds_hold_on_every_pair_of_values(first, second):
+    """∀ values of two columns that are never missing: the value fits, and is missing where said."""
+    a = e.Column("a", Number(*first, Fraction(1, 2)))
+    b = e.Column("b", Number(*second, Fraction(3)))
+    for made in (
+        total.add(a, b),
+        total.add(a, b, minus=True),
+        total.multiply(a, b),
+        total.divide(a, b),
+        total.extreme("least", [a, b]),
+        total.extreme("greatest", [a, b]),
+        total.floor(a),
+        total.absolute(b),
+        total.compare("<", a, b),
+    ):
+        for n in range(first[0], first[1] + 1):
+            for m in range(second[0], second[1] + 1):
+                assert fits(evaluate(made, {"a": n, "b": m}), made.kind), made
+    assert total.divide(a, b).kind.nullable == (second[0] <= 0 <= second[1])

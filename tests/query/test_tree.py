@@ -34,6 +34,7 @@ def test_a_statement_and_a_fragment():
         ("[" * 33, "nested at most 32"),
         ("x" * 65_537, "65536 bytes"),
         ("1 " * 10_001, "10000 words"),
+        ("WITH a AS (SET x = 1) SELECT 1", "holds no 'SET'"),
         (5, "not int"),
         (b"SELECT", "not bytes"),
     ],
@@ -59,9 +60,9 @@ def test_deep_and_large_trees_are_refused():
     chain = tree.fragment("a" + " + a - a" * 400, what="it")
     assert isinstance(chain, exp.Sub)
     for text, words in (
-        ("- " * 130 + "a", "nested at most"),
-        ("NOT " * 90 + " - " * 60 + "a", "nested at most"),
-        ("a * " * 130 + "a", "nested at most"),
+        ("- " * 130 + "a", "nested"),
+        ("NOT " * 90 + " - " * 60 + "a", "nested"),
+        ("a * " * 130 + "a", "nested"),
         ("a" + " + a" * 2500, "at most 4000 parts"),
         ("a IN (" + "1, " * 4500 + "1)", "at most 4000 parts"),
     ):
@@ -80,6 +81,13 @@ def test_only_refuses_the_words_that_are_not_read():
     tree.only(node, "this", "decimals")
     with pytest.raises(QueryError, match="the function ROUND does not take DECIMALS here"):
         tree.only(node, "this")
+
+
+def test_arguments_that_have_to_be_there():
+    node = tree.fragment("WIDTH_BUCKET(a, 1, 2)", what="x")
+    assert tree.part(node, "min_value").this == "1"
+    with pytest.raises(QueryError, match="the function WIDTH_BUCKET needs one more argument"):
+        tree.part(node, "num_buckets")
 
 
 def test_numbers_and_names():

@@ -121,9 +121,12 @@ def _covers(question: Priced) -> str:
 
 def _other(question: Priced, found: Answered) -> tuple[str, ...]:
     notes = []
+    if not question.losses:
+        notes.append("nothing was charged: the answer is public")
     if None in found.groups:
         notes.append("the row without keys holds everyone who is in no listed group")
     if question.selection is not None:
-        sure = question.selection.sure_from
+        chosen = question.selection
+        sure = 2 * chosen.threshold + 1 if question.counts_keys else chosen.sure_from
         notes.append(f"keys were selected: one of {sure} people or more is always shown")
     return tuple(notes)

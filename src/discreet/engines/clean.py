@@ -114,7 +114,7 @@ def _flag_read(storage: Storage, raw: Node, sql: Dialect) -> Node | None:
             return raw
         case "integer" | "real":
             places = [([number(1)], True), ([number(0)], False)]
-            value = raw
+            value = sql.sealed(raw)
         case "text":
             places = [([sql.string(w) for w in words], flag) for words, flag in _WORDS]
             value = exp.Lower(this=sql.text(raw))
@@ -145,10 +145,13 @@ def _tried(raw: Node, to: str) -> Node:
 def cleaned(column: str, declared: Declared, storage: Storage, value: Node, sql: Dialect) -> Node:
     """The value that questions see, from the value that was `read`."""
     match declared:
-        case Bounds() if storage in ("integer", "boolean"):
-            return _from_integer(column, declared, value, sql)
         case Bounds():
-            return _from_real(column, declared, value, sql)
+            plain = storage in ("integer", "boolean")
+            held = (_from_integer if plain else _from_real)(column, declared, value, sql)
+            if declared.missing is None:
+                return held
+            instead = int(declared.missing / declared.grid)
+            return exp.Coalesce(this=held, expressions=[_held(instead)])
         case Dates(low=low, high=high):
             inside = [
                 (_before(value, low, storage), day(low)),
@@ -164,10 +167,11 @@ def cleaned(column: str, declared: Declared, storage: Storage, value: Node, sql:
 def _from_integer(column: str, bounds: Bounds, value: Node, sql: Dialect) -> Node:
     low, high = math.ceil(bounds.low), math.floor(bounds.high)
     p, q = bounds.grid.numerator, bounds.grid.denominator
-    if max(2 * max(abs(low), abs(high)) * q + 4 * p, abs(low), abs(high)) > WIDEST:
+    furthest = max(abs(low), abs(high))
+    if (furthest * q if p == 1 else max(2 * furthest * q + 4 * p, furthest)) > WIDEST:
         raise QueryError(
             f"the bounds {shown(bounds.low)} to {shown(bounds.high)} of {column!r} on a grid of "
-            f"{shown(bounds.grid)} go beyond 2^61 steps; declare tighter bounds or a coarser grid"
+            f"{shown(bounds.grid)} go beyond 2^62 steps; declare tighter bounds or a coarser grid"
         )
     whole = to_integer(value.copy())
     if low > high:  # no whole number lies between the bounds
@@ -226,20 +230,17 @@ def _from_real(column: str, bounds: Bounds, value: Node, sql: Dialect) -> Node:
     if p != 1:
         scaled = exp.Div(this=scaled, expression=double(Fraction(p)), typed=True)
     half = exp.Literal(this="0.5", is_string=False)
-    inside: Node = to_integer(exp.Floor(this=exp.Add(this=scaled, expression=half)))
+    inside = sql.whole(exp.Floor(this=exp.Add(this=scaled, expression=half)))
     kind = bounds.kind
     first, last = (on_double_grid(float(b), bounds.grid) for b in (bounds.low, bounds.high))
     if not kind.low <= first <= last <= kind.high:
         inside = sql.extreme(
             "least", [sql.extreme("greatest", [inside, _held(kind.low)]), _held(kind.high)]
         )
-    return case(
-        [
-            (exp.LT(this=value.copy(), expression=double(bounds.low)), _held(kind.low)),
-            (exp.LTE(this=value.copy(), expression=double(bounds.high)), inside),
-            (exp.Not(this=sql.is_nan(value.copy())), _held(kind.high)),
-        ]
-    )
+    within = exp.Between(this=value.copy(), low=double(bounds.low), high=double(bounds.high))
+    below = exp.LT(this=sql.sealed(value.copy()), expression=double(bounds.low))
+    above = exp.Not(this=sql.is_nan(value.copy()))
+    return case([(within, inside), (below, _held(kind.low)), (above, _held(kind.high))])
 
 
 def _before(value: Node, low: date, storage: Storage) -> Node:
@@ -271,7 +272,7 @@ def _key(
         return case([(exp.In(this=value.copy(), expressions=texts), value)])
     if isinstance(first, int):
         numbers = sorted(int(v) for v in values if isinstance(v, int))
-        whole = _whole(numbers[0], numbers[-1], storage, value)
+        whole = _whole(numbers[0], numbers[-1], storage, value, sql)
         exact = storage in ("integer", "boolean") or max(map(abs, numbers)) <= 1 << 53
         if exact and len(numbers) == numbers[-1] - numbers[0] + 1:
             return whole
@@ -282,7 +283,7 @@ def _key(
     return _listed_day(days, storage, value, sql)
 
 
-def _whole(low: int, high: int, storage: Storage, value: Node) -> Node:
+def _whole(low: int, high: int, storage: Storage, value: Node, sql: Dialect) -> Node:
     """The integer where it lies between two keys."""
     inside: Node = exp.Between(this=value.copy(), low=number(low), high=number(high))
     if storage not in ("integer", "boolean"):
@@ -291,6 +292,7 @@ def _whole(low: int, high: int, storage: Storage, value: Node) -> Node:
         inside = exp.And(
             this=exp.Between(this=value.copy(), low=ends[0], high=ends[1]), expression=even
         )
+        return case([(inside, sql.whole(value.copy()))])
     return case([(inside, to_integer(value.copy()))])
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "DIALECTS",
     "Dialect",
     "Node",
+    "Written",
     "call",
     "case",
     "cast",
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 Node = exp.Expr
+Written = tuple[Node, Node]
+"""A value, and the text that the portable hash reads of it."""
 BIGGEST = 1 << 63
 
 
@@ -163,6 +166,14 @@ class Dialect:
         """A stored real number as the nearest double."""
         return cast(node, "DOUBLE")
 
+    def whole(self, node: Node) -> Node:
+        """A double that is a whole number within 2^62 as an integer."""
+        return to_integer(node)
+
+    def sealed(self, node: Node) -> Node:
+        """A value of which the engine believes no statistics that a file may hold."""
+        return node
+
     def extreme(self, which: str, nodes: Sequence[Node]) -> Node:
         """LEAST or GREATEST of what is not missing."""
         if not self.skips_null:
@@ -228,23 +239,17 @@ class Dialect:
 
     def md5(self, texts: Sequence[Node]) -> Node:
         """The MD5 hash of texts with | between them, in lower-case hexadecimal digits."""
-        joined = texts[0]
-        for text in texts[1:]:
-            joined = exp.DPipe(this=joined, expression=self.string("|"), safe=False)
-            joined = exp.DPipe(this=joined, expression=text, safe=False)
-        return exp.MD5(this=joined)
+        return exp.MD5(this=_joined(texts))
 
-    def own_hash(self, key: str, texts: Sequence[Node], values: Sequence[Node]) -> Node:
-        """The engine's own fast hash; `texts` are the same values, for those that hash text."""
-        return call("HASH", self.string(key), *values)
+    def own_hash(self, key: str, values: Sequence[Written]) -> Node:
+        """The engine's own fast hash."""
+        return call("HASH", self.string(key), *(value for value, _ in values))
 
-    def hashed(
-        self, hashing: Hashing, key: str, texts: Sequence[Node], values: Sequence[Node]
-    ) -> Node:
+    def hashed(self, hashing: Hashing, key: str, values: Sequence[Written]) -> Node:
         """A keyed hash of some values."""
         if hashing == "portable":
-            return self.md5([self.string(key), *texts])
-        return self.own_hash(key, texts, values)
+            return self.md5([self.string(key), *(text for _, text in values)])
+        return self.own_hash(key, values)
 
     # tables
 
@@ -255,13 +260,28 @@ class Dialect:
         return exp.Values(expressions=tuples, alias=names)
 
 
+def _joined(texts: Sequence[Node]) -> Node:
+    """Texts with | between them."""
+    joined = texts[0]
+    for text in texts[1:]:
+        joined = exp.DPipe(this=joined, expression=exp.Literal.string("|"), safe=False)
+        joined = exp.DPipe(this=joined, expression=text, safe=False)
+    return joined
+
+
 def _bracketed(node: Node) -> Node:
     plain = isinstance(node, exp.Column | exp.Literal | exp.Anonymous | exp.Cast | exp.Paren)
     return node if plain else exp.Paren(this=node)
 
 
 class DuckDBDialect(Dialect):
-    """DuckDB: sums of BIGINT are HUGEINT, TRY_CAST never fails."""
+    """DuckDB: sums of BIGINT are HUGEINT, TRY_CAST never fails.
+
+    It decides comparisons by the least and greatest value that a Parquet file states, and files
+    state them without NaN: v <= 1000 is then true of NaN, ISNAN(v) is false, and a CAST behind it
+    fails. So NaN is looked for behind TRY, which hides the statistics, and doubles become integers
+    by TRY_CAST, which makes NaN missing.
+    """
 
     name = "duckdb"
     wide = "INT128"
@@ -270,13 +290,23 @@ class DuckDBDialect(Dialect):
     sorts_fast = True
     keeps_base = False
 
+    def is_nan(self, node: Node) -> Node:
+        return call("ISNAN", self.sealed(node))
+
+    def whole(self, node: Node) -> Node:
+        return exp.TryCast(this=node, to=typed("BIGINT"))
+
+    def sealed(self, node: Node) -> Node:
+        return call("TRY", node)
+
     def text(self, node: Node) -> Node:
         return exp.Paren(this=exp.Collate(this=cast(node, "TEXT"), expression=name("binary")))
 
-    def own_hash(self, key: str, texts: Sequence[Node], values: Sequence[Node]) -> Node:
+    def own_hash(self, key: str, values: Sequence[Written]) -> Node:
         """32 bits sort faster than 64; ties are broken by the values themselves."""
         digest = hashlib.sha256(key.encode()).digest()[:8]
-        keyed = call("XOR", call("HASH", *values), cast(number(int.from_bytes(digest)), "UBIGINT"))
+        hashed = call("HASH", *(value for value, _ in values))
+        keyed = call("XOR", hashed, cast(number(int.from_bytes(digest)), "UBIGINT"))
         high = exp.BitwiseRightShift(this=call("HASH", keyed), expression=number(32))
         return cast(exp.Paren(this=high), "UINT")
 
@@ -333,12 +363,9 @@ class PostgresDialect(Dialect):
             return call("TO_CHAR", node, exp.Literal.string("YYYY-MM-DD"))
         return super().written(node, kind)
 
-    def own_hash(self, key: str, texts: Sequence[Node], values: Sequence[Node]) -> Node:
+    def own_hash(self, key: str, values: Sequence[Written]) -> Node:
         digest = hashlib.sha256(key.encode()).digest()[:8]
-        joined = texts[0]
-        for text in texts[1:]:
-            joined = exp.DPipe(this=joined, expression=exp.Literal.string("|"), safe=False)
-            joined = exp.DPipe(this=joined, expression=text, safe=False)
+        joined = _joined([text for _, text in values])
         return call("HASHTEXTEXTENDED", joined, number(int.from_bytes(digest, signed=True)))
 
 
@@ -367,8 +394,8 @@ class SparkDialect(Dialect):
     def days(self, left: Node, right: Node) -> Node:
         return to_integer(call("DATEDIFF", left, right))
 
-    def own_hash(self, key: str, texts: Sequence[Node], values: Sequence[Node]) -> Node:
-        return call("XXHASH64", self.string(key), *values)
+    def own_hash(self, key: str, values: Sequence[Written]) -> Node:
+        return call("XXHASH64", self.string(key), *(value for value, _ in values))
 
 
 class BigQueryDialect(Dialect):
@@ -397,11 +424,8 @@ class BigQueryDialect(Dialect):
     def days(self, left: Node, right: Node) -> Node:
         return call("DATE_DIFF", left, right, exp.Var(this="DAY"))
 
-    def own_hash(self, key: str, texts: Sequence[Node], values: Sequence[Node]) -> Node:
-        joined: Node = self.string(key)
-        for text in texts:
-            joined = exp.DPipe(this=joined, expression=self.string("|"), safe=False)
-            joined = exp.DPipe(this=joined, expression=text, safe=False)
+    def own_hash(self, key: str, values: Sequence[Written]) -> Node:
+        joined = _joined([self.string(key), *(text for _, text in values)])
         return call("FARM_FINGERPRINT", joined)
 
 
@@ -449,11 +473,8 @@ class TrinoDialect(Dialect):
     def days(self, left: Node, right: Node) -> Node:
         return call("DATE_DIFF", exp.Literal.string("day"), right, left)
 
-    def own_hash(self, key: str, texts: Sequence[Node], values: Sequence[Node]) -> Node:
-        joined: Node = self.string(key)
-        for text in texts:
-            joined = exp.DPipe(this=joined, expression=self.string("|"), safe=False)
-            joined = exp.DPipe(this=joined, expression=text, safe=False)
+    def own_hash(self, key: str, values: Sequence[Written]) -> Node:
+        joined = _joined([self.string(key), *(text for _, text in values)])
         return call("XXHASH64", call("TO_UTF8", joined))
 
 

@@ -270,10 +270,13 @@ class DuckDB(Engine):
         """Files of other types than the first would be cast, which may fail for some row."""
         if len(files) == 1:
             return
-        call = _function("parquet_schema", listed).sql(dialect="duckdb")
-        columns = "list((name, type, converted_type, logical_type::VARCHAR, scale, precision))"
-        kinds = f"SELECT {columns} AS found FROM {call} WHERE type IS NOT NULL GROUP BY file_name"
-        if self._rows(f"SELECT count(DISTINCT found) FROM ({kinds})")[0][0] != 1:
+        table = _function("parquet_schema", listed)
+        fields = ("name", "type", "converted_type", "logical_type", "scale", "precision")
+        text = "SELECT file_name, {} FROM {} WHERE type IS NOT NULL ORDER BY file_name, column_id"
+        found: dict[object, list[tuple[Any, ...]]] = {}
+        for file, *rest in self._rows(text.format(", ".join(fields), table.sql(dialect="duckdb"))):
+            found.setdefault(file, []).append(tuple(map(str, rest)))
+        if len({tuple(columns) for columns in found.values()}) != 1:
             problem = "must have the same columns in the same types and order in every file"
             raise ParameterError("Parquet files", None, problem)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from discreet.engines.base import Hashing
-from discreet.engines.dialects import Dialect, Node, case, column, name, number
+from discreet.engines.dialects import Dialect, Node, Written, case, column, name, number
 from discreet.errors import QueryError
 from discreet.query import expr as e
 from discreet.query.kinds import WIDEST, Number
@@ -98,10 +98,11 @@ class Base:
             raise QueryError("people can be bounded only where a column says whose a row is")
         person = column("p", table)
         storage = self.schema.storage[unit.column]
-        texts = [self.sql.person_text(person.copy(), storage)]
-        texts += [self.sql.portable(self.at(node, table), node.kind) for node in nodes]
-        values = [person, *(self.at(node, table) for node in nodes)]
-        return self.sql.hashed(self.hashing, self.key, texts, values)
+        values: list[Written] = [(person, self.sql.person_text(person.copy(), storage))]
+        for node in nodes:
+            there = self.at(node, table)
+            values.append((there, self.sql.portable(there.copy(), node.kind)))
+        return self.sql.hashed(self.hashing, self.key, values)
 
 
 def furthest(total: Total) -> int:

@@ -198,12 +198,9 @@ def _kind(path: Path) -> str:
 
 
 def _folder(path: Path, options: Options) -> Engine:
-    try:
-        found = [p for p in path.rglob("*") if p.suffix.lower() in (".parquet", ".pq")]
-    except OSError as error:
-        raise ParameterError("source", str(path), "is a folder that cannot be read") from error
     if not os.access(path, os.R_OK | os.X_OK):
         raise ParameterError("source", str(path), "is a folder that cannot be read")
+    found = [p for p in path.rglob("*") if p.suffix.lower() in (".parquet", ".pq")]
     if not found:
         problem = "is a folder without any .parquet file; for CSV say a pattern, 'folder/*.csv'"
         raise ParameterError("source", str(path), problem)

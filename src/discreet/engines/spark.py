@@ -302,7 +302,8 @@ def local_session(*, cores: int | None = None, **settings: str) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     folder = tempfile.mkdtemp(prefix="discreet-spark-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    java = f"-Djava.io.tmpdir={folder} -Dderby.system.home={folder}"
+    java = "spark.driver.extraJavaOptions"
+    given = settings.pop(java, "")
     chosen = {
         "spark.master": f"local[{'*' if cores is None else cores}]",
         "spark.app.name": "discreet",
@@ -311,7 +312,7 @@ def local_session(*, cores: int | None = None, **settings: str) -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": folder,
         "spark.sql.warehouse.dir": folder,
-        "spark.driver.extraJavaOptions": java,
+        java: f"-Djava.io.tmpdir={folder} -Dderby.system.home={folder} {given}".rstrip(),
         **settings,
     }
     builder = SparkSession.builder

@@ -41,7 +41,7 @@ from discreet.query.render import to_sql
 from discreet.query.schema import FindBounds, Schema
 from discreet.query.scope import base, checked
 from discreet.query.sql import order_of
-from discreet.query.tree import deeply, fragment, name_of, only
+from discreet.query.tree import deeply, fragment, name_of, only, part
 
 __all__ = ["Asker", "Query"]
 
@@ -338,7 +338,7 @@ class Query:
             label = wanted.name
             if isinstance(node, exp.Alias):
                 only(node, "this", "alias")
-                label, node = name_of(node.args["alias"]), node.this
+                label, node = name_of(part(node, "alias")), node.this
             return Item(label, reader.read(node))
         made = self._aggregate(wanted, reader)
         extreme = wanted.function in ("min", "max")
@@ -377,7 +377,7 @@ def _labelled(text: Text, schema: Schema) -> tuple[str | None, e.Expr]:
     node, label = fragment(text, what="a column or a condition"), None
     if isinstance(node, exp.Alias):
         only(node, "this", "alias")
-        label, node = name_of(node.args["alias"]), node.this
+        label, node = name_of(part(node, "alias")), node.this
     return label, checked(deeply(lambda: read(node, base(schema))))
 
 

@@ -3,7 +3,7 @@
 Integers from row to release. A number is a whole multiple of a public grid, and the engine holds
 the multiple: the salary 51,250.50 on a grid of 0.01 is the integer 5125050. So no float takes part
 in any expression, and every expression has the same value on every engine.
-Tested by tests/query/test_expr.py
+Tested by tests/query/test_kinds.py
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def kept(made: Aggregate, condition: e.Expr) -> Aggregate:
     total.flag(condition, "FILTER")
     if made.function == "people":
         raise QueryError("COUNT(DISTINCT person) takes no FILTER; put the condition in WHERE")
-    parts = [part for part in (made.where, condition) if part is not None]
+    parts = [one for one in (made.where, condition) if one is not None]
     return replace(made, where=checked(total.all_of(parts)))
 
 

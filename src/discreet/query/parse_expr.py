@@ -18,7 +18,7 @@ from discreet.query import calendar, sugar, total
 from discreet.query import expr as e
 from discreet.query.kinds import Day, Flag, Number, Text, said
 from discreet.query.schema import Schema
-from discreet.query.tree import Node, found, number, only, refused
+from discreet.query.tree import Node, found, number, only, part, refused
 
 __all__ = ["Names", "constant_number", "digits_of", "is_aggregate", "read", "spine", "text_of"]
 
@@ -88,6 +88,8 @@ def read(node: Node, names: Names) -> e.Expr:
 
 
 def _read(node: Node, names: Names) -> e.Expr:
+    if not isinstance(node, exp.Expression):
+        raise QueryError("an argument is missing")
     if is_aggregate(node):
         raise QueryError(
             "an aggregate cannot stand in WHERE, in GROUP BY or inside another aggregate; "
@@ -113,7 +115,7 @@ def spine(node: Node, *keys: str) -> list[tuple[str, Node]]:
     links: list[tuple[str, Node]] = []
     while node.key in keys:
         only(node, "this", "expression")
-        links.append((node.key, node.args["expression"]))
+        links.append((node.key, part(node, "expression")))
         node = node.this
     return [("", node), *reversed(links)]
 
@@ -146,8 +148,8 @@ def _neg(node: exp.Neg, names: Names) -> e.Expr:
 def _sum(node: Node, names: Names) -> e.Expr:
     links = spine(node, "add", "sub")
     made = read(links[0][1], names)
-    for sign, part in links[1:]:
-        other = read(part, names)
+    for sign, link in links[1:]:
+        other = read(link, names)
         if sign == "sub" and isinstance(made.kind, Day):
             made = calendar.days_between(made, sugar.as_date(other))
         else:
@@ -178,13 +180,13 @@ def _pow(node: exp.Pow, names: Names) -> e.Expr:
 
 
 def _compare(node: Node, names: Names) -> e.Expr:
-    left, right = read(node.this, names), read(node.args["expression"], names)
+    left, right = read(node.this, names), read(part(node, "expression"), names)
     return sugar.compared(_COMPARISONS[node.key], left, right)
 
 
 def _between(node: exp.Between, names: Names) -> e.Expr:
     value = read(node.this, names)
-    low, high = read(node.args["low"], names), read(node.args["high"], names)
+    low, high = read(part(node, "low"), names), read(part(node, "high"), names)
     return total.all_of([sugar.compared(">=", value, low), sugar.compared("<=", value, high)])
 
 
@@ -219,13 +221,13 @@ def _is(node: exp.Is, names: Names) -> e.Expr:
 
 def _same(node: Node, names: Names) -> e.Expr:
     """IS NOT DISTINCT FROM: two missing values are the same."""
-    left, right = read(node.this, names), read(node.args["expression"], names)
+    left, right = read(node.this, names), read(part(node, "expression"), names)
     same = sugar.same(left, right)
     return same if node.key == "nullsafeeq" else total.negation(same)
 
 
 def _logic(node: Node, names: Names) -> e.Expr:
-    parts = [read(part, names) for _, part in spine(node, node.key)]
+    parts = [read(link, names) for _, link in spine(node, node.key)]
     return total.all_of(parts) if node.key == "and" else total.any_of(parts)
 
 
@@ -236,12 +238,12 @@ def _not(node: exp.Not, names: Names) -> e.Expr:
 def _case(node: exp.Case, names: Names) -> e.Expr:
     subject = None if node.this is None else read(node.this, names)
     whens = []
-    for branch in node.args["ifs"]:
+    for branch in part(node, "ifs"):
         only(branch, "this", "true")
         condition = read(branch.this, names)
         if subject is not None:
             condition = sugar.compared("=", subject, condition)
-        whens.append((condition, read(branch.args["true"], names)))
+        whens.append((condition, read(part(branch, "true"), names)))
     default = found(node, "default")
     return total.case(whens, None if default is None else read(default, names))
 
@@ -249,7 +251,7 @@ def _case(node: exp.Case, names: Names) -> e.Expr:
 def _if(node: exp.If, names: Names) -> e.Expr:
     otherwise = found(node, "false")
     last = None if otherwise is None else read(otherwise, names)
-    return total.case([(read(node.this, names), read(node.args["true"], names))], last)
+    return total.case([(read(node.this, names), read(part(node, "true"), names))], last)
 
 
 def _nullif(node: exp.Nullif, names: Names) -> e.Expr:
@@ -324,7 +326,7 @@ _TEXT = frozenset({"VARCHAR", "TEXT"})
 
 def _cast(node: exp.Cast, names: Names) -> e.Expr:
     """Only what cannot fail and changes nothing."""
-    to = node.args["to"]
+    to = part(node, "to")
     target = str(getattr(to.this, "value", to.this)).upper()
     if getattr(to, "expressions", None):
         target = str(to)
@@ -352,7 +354,7 @@ def _to_date(node: Node, names: Names) -> e.Expr:
 
 
 def _trunc_date(node: Node, names: Names) -> e.Expr:
-    unit = str(getattr(node.args["unit"], "name", "")).lower()
+    unit = str(getattr(part(node, "unit"), "name", "")).lower()
     return calendar.date_trunc(unit, sugar.as_date(read(node.this, names)))
 
 
@@ -361,8 +363,8 @@ def _extract(node: exp.Extract, names: Names) -> e.Expr:
 
 
 def _part(name: str, operand: Node, names: Names) -> e.Expr:
-    part = _PARTS.get(name.lower(), name.lower())
-    return calendar.date_part(part[:40], sugar.as_date(read(operand, names)))
+    known = _PARTS.get(name.lower(), name.lower())
+    return calendar.date_part(known[:40], sugar.as_date(read(operand, names)))
 
 
 def _part_function(node: Node, names: Names) -> e.Expr:
@@ -381,7 +383,7 @@ def _width_bucket(node: Node, names: Names) -> e.Expr:
     """0 below low, n + 1 from high on, else the bucket from 1 to n."""
     value = read(node.this, names)
     low, high, buckets = (
-        constant_number(node.args[name], "a bound of WIDTH_BUCKET")
+        constant_number(part(node, name), "a bound of WIDTH_BUCKET")
         for name in ("min_value", "max_value", "num_buckets")
     )
     return sugar.bucket(value, low, high, buckets)

@@ -24,7 +24,7 @@ from discreet.query.parse_expr import digits_of, is_aggregate, read, spine, text
 from discreet.query.plan import Post, PostAggregate, PostCall, PostGroup, PostValue
 from discreet.query.scope import Scope, pick
 from discreet.query.sugar import day_of
-from discreet.query.tree import Node, found, name_of, number, only, refused
+from discreet.query.tree import Node, found, name_of, number, only, part, refused
 
 __all__ = ["Released", "kind_of"]
 
@@ -54,6 +54,8 @@ class Released:
 
     def read(self, node: Node) -> Post:
         """The function of released numbers that a tree means."""
+        if not isinstance(node, exp.Expression):
+            raise QueryError("an argument is missing")
         if is_aggregate(node):
             return PostAggregate(aggregate(node, self.scope, self.extremes))
         if isinstance(node, exp.Column):
@@ -205,8 +207,8 @@ def _neg(node: Any, at: Released) -> Post:
 def _sum(node: Any, at: Released) -> Post:
     links = spine(node, "add", "sub")
     made = at.read(links[0][1])
-    for sign, part in links[1:]:
-        made = PostCall("+" if sign == "add" else "-", (made, at.read(part)))
+    for sign, link in links[1:]:
+        made = PostCall("+" if sign == "add" else "-", (made, at.read(link)))
     return made
 
 
@@ -225,8 +227,8 @@ def _compare(node: Any, at: Released) -> Post:
 
 def _logic(node: Any, at: Released) -> Post:
     flat: list[Post] = []
-    for _, part in spine(node, node.key):
-        post = at.read(part)
+    for _, link in spine(node, node.key):
+        post = at.read(link)
         same = isinstance(post, PostCall) and post.name == node.key
         flat += post.arguments if isinstance(post, PostCall) and same else [post]
     return PostCall(node.key, tuple(flat))
@@ -255,7 +257,7 @@ def _in(node: Any, at: Released) -> Post:
 
 
 def _between(node: Any, at: Released) -> Post:
-    three = [at.read(n) for n in (node.this, node.args["low"], node.args["high"])]
+    three = [at.read(n) for n in (node.this, part(node, "low"), part(node, "high"))]
     return PostCall("between", _dated(three, at.groups))
 
 
@@ -263,9 +265,9 @@ def _case(node: Any, at: Released) -> Post:
     if node.this is not None:
         raise QueryError("say CASE WHEN x = 1 THEN ... on released numbers")
     parts: list[Post] = []
-    for branch in node.args["ifs"]:
+    for branch in part(node, "ifs"):
         only(branch, "this", "true")
-        parts += [at.read(branch.this), at.read(branch.args["true"])]
+        parts += [at.read(branch.this), at.read(part(branch, "true"))]
     default = found(node, "default")
     return PostCall("case", (*parts, PostValue(None) if default is None else at.read(default)))
 
@@ -273,7 +275,7 @@ def _case(node: Any, at: Released) -> Post:
 def _if(node: Any, at: Released) -> Post:
     otherwise = found(node, "false")
     last = PostValue(None) if otherwise is None else at.read(otherwise)
-    return PostCall("case", (at.read(node.this), at.read(node.args["true"]), last))
+    return PostCall("case", (at.read(node.this), at.read(part(node, "true")), last))
 
 
 def _nullif(node: Any, at: Released) -> Post:
@@ -295,7 +297,7 @@ def _round(node: Any, at: Released) -> Post:
 
 def _cast(node: Any, at: Released) -> Post:
     """Dates that are written out, and numbers to numbers with a point: nothing changes."""
-    target = str(getattr(node.args["to"].this, "value", "")).upper()
+    target = str(getattr(part(node, "to").this, "value", "")).upper()
     if target == "DATE" and isinstance(node.this, exp.Literal):
         return PostValue(day_of(text_of(node.this, "a date")))
     post = at.read(node.this)

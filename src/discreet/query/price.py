@@ -44,7 +44,7 @@ from discreet.query.expr import Expr
 from discreet.query.plan import Aggregate, Plan, aggregates
 from discreet.query.request import Bounding, Part, Request, Total
 from discreet.query.schema import PerPerson, PerRow, Schema
-from discreet.query.stability import Stability, key_bound, stabilities
+from discreet.query.stability import Stability, key_bound, number_of_groups, stabilities
 
 __all__ = ["Measured", "Noise", "Priced", "Target", "priced"]
 
@@ -176,6 +176,8 @@ def priced(plan: Plan, schema: Schema, target: Target) -> Priced:
         known_rows=_known_rows(plan, schema),
     )
     unique = list(dict.fromkeys(b for b in blocks.values() if b.what != "known"))
+    if number_of_groups(plan) == 0:
+        raise QueryError("the question is grouped by something that has no value at all")
     selects = any(grouping.keys is None for grouping in plan.groupings)
     counts_keys = selects and _is_count_of_people(unique, unit) and not plan.other
     if selects and target.delta is None:

@@ -62,8 +62,11 @@ class Bounds:
     Args:
         low: the least value; a smaller one counts as this.
         high: the greatest value; a greater one counts as this.
-        grid: values are rounded to multiples of it. Without it: 1 where low and high are whole
-            numbers at least 1,000 apart, else a power of ten about a millionth of the range.
+        grid: values are rounded to multiples of it. Without it: 1 where the column is stored as
+            integers, or where low and high are whole numbers at least 1,000 apart, else a power
+            of ten about a millionth of the range.
+        missing: what a missing value counts as; without it, it is left out. With a public number
+            of rows this makes means finer, because the number of values is public too.
 
     >>> Bounds(0, 400_000).kind
     Number(low=0, high=400000, grid=Fraction(1, 1), nullable=True)
@@ -72,8 +75,17 @@ class Bounds:
     low: Fraction
     high: Fraction
     grid: Fraction
+    missing: Fraction | None
+    grid_is_given: bool = field(compare=False, repr=False)
 
-    def __init__(self, low: Exact, high: Exact, grid: Exact | None = None) -> None:
+    def __init__(
+        self,
+        low: Exact,
+        high: Exact,
+        grid: Exact | None = None,
+        *,
+        missing: Exact | None = None,
+    ) -> None:
         put = object.__setattr__
         first, last = rational(low, name="low"), rational(high, name="high")
         if not first < last:
@@ -88,6 +100,15 @@ class Bounds:
         put(self, "low", first)
         put(self, "high", last)
         put(self, "grid", step)
+        put(self, "grid_is_given", grid is not None)
+        put(self, "missing", None if missing is None else _inside(missing, first, last, step))
+
+    def stored_as(self, storage: Storage) -> Bounds:
+        """With the grid of whole numbers, where integers are stored and no grid was given."""
+        plain = self.low.denominator == self.high.denominator == 1
+        if storage != "integer" or self.grid_is_given or not plain:
+            return self
+        return Bounds(self.low, self.high, 1, missing=self.missing)
 
     @classmethod
     def find(cls, *, epsilon: Exact) -> FindBounds:
@@ -98,7 +119,15 @@ class Bounds:
     def kind(self) -> Number:
         """What every question may rely on."""
         low, high = int(self.low / self.grid), int(self.high / self.grid)
-        return Number(low, high, self.grid, nullable=True)
+        return Number(low, high, self.grid, nullable=self.missing is None)
+
+
+def _inside(missing: Exact, low: Fraction, high: Fraction, grid: Fraction) -> Fraction:
+    value = rational(missing, name="missing")
+    if not low <= value <= high or (value / grid).denominator != 1:
+        problem = f"must be a multiple of the grid {shown(grid)} between the bounds"
+        raise ParameterError("missing", missing, problem)
+    return value
 
 
 @dataclass(frozen=True, slots=True)

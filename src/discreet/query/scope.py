@@ -19,7 +19,7 @@ from discreet.query import expr as e
 from discreet.query import sugar, total
 from discreet.query.parse_expr import read
 from discreet.query.schema import Hidden, PerPerson, PublicTable, Schema
-from discreet.query.tree import Node, found, name_of, only, refused
+from discreet.query.tree import Node, found, name_of, only, part, refused
 
 __all__ = ["Environment", "Person", "Scope", "base", "opened", "pick"]
 
@@ -83,7 +83,7 @@ class Scope:
             raise refused(node.this, "an expression; name the columns")
         sources = self.sources
         if node.args.get("table") is not None:
-            wanted = name_of(node.args["table"])
+            wanted = name_of(part(node, "table"))
             named = {s.name: s for s in sources if s.name is not None}
             sources = (pick(named, wanted, f"the question has no table {wanted[:60]!r} in FROM"),)
         hits = [s.columns[n] for s in sources for n in s.columns if n == name]
@@ -128,8 +128,8 @@ class Scope:
     def filtered(self, condition: e.Expr) -> Scope:
         """The same names, for fewer rows."""
         total.flag(condition, "WHERE")
-        parts = [part for part in (self.where, condition) if part is not None]
-        return replace(self, where=total.all_of(parts), memory=None)
+        both = [one for one in (self.where, condition) if one is not None]
+        return replace(self, where=total.all_of(both), memory=None)
 
 
 def _matching(columns: Mapping[str, V], name: str) -> list[str]:
@@ -196,7 +196,7 @@ def _with(node: Node | None, environment: Environment) -> Environment:
     only(node, "expressions")
     for cte in node.expressions:
         only(cte, "this", "alias", "materialized")
-        alias = _alias(cte.args["alias"])
+        alias = _alias(part(cte, "alias"))
         environment = environment.defined(alias, _projected(cte.this, environment, alias))
     return environment
 
@@ -264,7 +264,7 @@ def _items(item: Node, scope: Scope) -> Iterable[tuple[str, Meaning]]:
     label = None
     if isinstance(item, exp.Alias):
         only(item, "this", "alias")
-        label, item = name_of(item.args["alias"]), item.this
+        label, item = name_of(part(item, "alias")), item.this
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Identifier):
         return [(label or name_of(item.this), scope.meaning(item))]
     if label is None:
@@ -283,7 +283,7 @@ def checked(node: e.Expr) -> e.Expr:
 
 def size(node: e.Expr) -> int:
     """How many nodes, not counting constants."""
-    return sum(not isinstance(part, e.Literal) for part in e.walk(node))
+    return sum(not isinstance(inner, e.Literal) for inner in e.walk(node))
 
 
 def depth(node: e.Expr) -> int:
@@ -337,5 +337,5 @@ def _is_key(node: Node, table: PublicTable, label: str) -> bool:
         and isinstance(node.this, exp.Identifier)
         and node.this.name.lower() == table.key.lower()
         and isinstance(node.args.get("table"), exp.Identifier)
-        and node.args["table"].name.lower() == label.lower()
+        and part(node, "table").name.lower() == label.lower()
     )

@@ -34,6 +34,7 @@ from discreet.query.tree import (
     name_of,
     number,
     only,
+    part,
     refused,
     statement,
     tokens_of,
@@ -90,7 +91,7 @@ def _labelled(item: Node) -> tuple[str | None, Node]:
     """An item of the SELECT list: its alias, if it has one, and what it is."""
     if isinstance(item, exp.Alias):
         only(item, "this", "alias")
-        return name_of(item.args["alias"]), item.this
+        return name_of(part(item, "alias")), item.this
     if isinstance(item, exp.Star):
         raise QueryError("SELECT * has no private meaning; name columns and aggregates")
     return None, item
@@ -140,7 +141,7 @@ def _group(item: Node, labels: Labels, scope: Scope) -> e.Expr:
 
 
 def _row_level(node: Node, scope: Scope) -> e.Expr:
-    if any(is_aggregate(part) for part in node.walk()):
+    if any(is_aggregate(inner) for inner in node.walk()):
         raise QueryError("GROUP BY cannot name an aggregate")
     return read(node, scope)
 
@@ -171,7 +172,9 @@ def tail_of(
     items: list[Order] = []
     if order is not None:
         only(order, "expressions")
-        reader = Released(scope, groups, named_outputs, outputs_first=True)
+        reader = Released(
+            scope, groups, named_outputs, outputs_first=True, extremes=options.extremes
+        )
         items = [_order(item, reader, outputs) for item in order.expressions]
     return Tail(condition, tuple(items), _limit(node.args.get("limit")))
 
@@ -198,7 +201,7 @@ def _limit(node: Node | None) -> int | None:
     if node is None:
         return None
     only(node, "expression")
-    return limit_of(node.args["expression"])
+    return limit_of(part(node, "expression"))
 
 
 def limit_of(node: Node) -> int:

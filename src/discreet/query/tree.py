@@ -12,7 +12,7 @@ Tested by tests/query/test_tree.py
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -34,6 +34,7 @@ __all__ = [
     "name_of",
     "number",
     "only",
+    "part",
     "refused",
     "statement",
     "tokens_of",
@@ -61,6 +62,11 @@ _CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.E
 @lru_cache(maxsize=1)
 def _dialect() -> sqlglot.Dialect:
     return sqlglot.Dialect.get_or_raise("duckdb")
+
+
+def _commands() -> Container[TokenType]:
+    """The words that start a statement which is no SELECT."""
+    return _dialect().parser_class.STATEMENT_PARSERS
 
 
 def deeply(work: Callable[[], T]) -> T:
@@ -111,7 +117,11 @@ def tokens_of(text: str) -> list[Token]:
 
 def _check_nesting(tokens: Iterable[Token]) -> None:
     depth = 0
+    before = None
     for token in tokens:
+        if before is TokenType.L_PAREN and token.token_type in _commands():
+            raise QueryError(f"a question holds no {token.text[:40]!r}; quote it if it is a name")
+        before = token.token_type
         if token.token_type is TokenType.SEMICOLON:
             raise QueryError("a question is one statement; leave out what follows the semicolon")
         depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
@@ -129,8 +139,7 @@ def statement(tokens: Sequence[Token], text: str) -> Node:
 def fragment(text: str, *, what: str) -> Node:
     """The tree of one expression, possibly with an alias."""
     tokens = tokens_of(text)
-    started = _dialect().parser_class.STATEMENT_PARSERS
-    if tokens[0].token_type in started or tokens[0].token_type is TokenType.WITH:
+    if tokens[0].token_type in _commands() or tokens[0].token_type is TokenType.WITH:
         raise QueryError(f"{what} is an expression, not {tokens[0].text[:40]!r}")
     return _tree(tokens, text)
 
@@ -194,6 +203,14 @@ def found(node: Node, name: str) -> Any:
     """An argument; FROM and WITH have had two spellings over the versions of the parser."""
     value = node.args.get(name)
     return node.args.get(f"{name}_") if value is None else value
+
+
+def part(node: Node, name: str) -> Any:
+    """An argument that has to be there."""
+    value = found(node, name)
+    if value is None:
+        raise QueryError(f"{spelled(node)} needs one more argument")
+    return value
 
 
 def name_of(node: Node | None) -> str:
