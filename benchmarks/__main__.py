@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import cryptography
+import duckdb
 import numpy as np
 
-from benchmarks import accounting, accuracy, noise, scalar
+from benchmarks import accounting, accuracy, ask, noise, scalar
 
 README = Path(__file__).with_name("README.md")
 ALL = {
@@ -28,6 +29,10 @@ ALL = {
     "accounting-answered": accounting.answered,
     "accounting-exactly": accounting.exactly,
     "accounting-charges": accounting.charges,
+    "ask-bounded": ask.bounded,
+    "ask-errors": ask.errors,
+    "ask-unbounded": ask.unbounded,
+    "ask-overhead": ask.overhead,
 }
 
 
@@ -44,6 +49,7 @@ def main() -> None:
         f"Python {platform.python_version()}",
         f"numpy {np.__version__}",
         f"cryptography {cryptography.__version__}",
+        f"DuckDB {duckdb.__version__}",
         platform.machine(),
     ]
     README.write_text(put(text, "machine", ", ".join(versions)))

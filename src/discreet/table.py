@@ -88,6 +88,11 @@ class Table:
         if not isinstance(columns, Mapping):
             raise ParameterError("columns", columns, "must be a dictionary of declarations")
         self._engine: Engine = open_source(source, table=table, **options)
+        for title, lookup in (lookups or {}).items():
+            given: object = lookup
+            if not isinstance(given, PublicTable):
+                problem = "must be a dp.PublicTable(key, {key: {column: value, ...}, ...})"
+                raise ParameterError(f"lookups[{title!r}]", type(given).__name__, problem)
         storage = dict(self._engine.storage)
         known = {str(column): declared(column, said) for column, said in columns.items()}
         for column, said in known.items():
@@ -145,6 +150,10 @@ class Table:
             on_fault: told of every database error that an analyst is not shown.
         """
         neighbours = self.schema.unit.neighbours
+        if budget is None and epsilon is None and rho is None:
+            raise ParameterError(
+                "epsilon", None, "or rho or budget must be said: session(epsilon=1)"
+            )
         if budget is None:  # half of delta is kept for selecting keys, which may fail
             kept = delta_of(delta) / 2 if delta else 0
             budget = Budget(

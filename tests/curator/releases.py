@@ -27,7 +27,7 @@ HOSTILE = (
     "datum['value']",
     "",
     " ",
-    "(missing)",
+    "(none)",
     "null",
     None,
 )

@@ -47,7 +47,8 @@ def seen(session, question):
         return type(error).__name__, str(error), str(session.left)
     except Exception as error:  # noqa: BLE001 - any other error would be a finding
         return "LEAK", type(error).__name__, str(error)
-    shape = (answer.columns, len(answer) if not answer.notes else "selected", answer.sql)
+    selected = any("selected" in note for note in answer.notes)
+    shape = (answer.columns, "selected" if selected else len(answer), answer.sql, answer.notes)
     return "answer", shape, str(session.left), str(answer.guarantee), answer.covers
 
 

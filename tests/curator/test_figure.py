@@ -130,7 +130,7 @@ def test_two_keys_with_many_values_are_panels():
 def test_three_keys_are_one_label():
     rows = ((1, "a", True, 5), (1, "a", None, 6))
     chart = make(("p", "q", "r", "count"), ("p", "q", "r"), rows).plot()
-    assert [point["main"] for point in points(chart)] == ["1 · a · true", "1 · a · (missing)"]
+    assert [point["main"] for point in points(chart)] == ["1 · a · true", "1 · a · (none)"]
 
 
 def test_one_number_is_one_bar():
@@ -170,8 +170,8 @@ def test_the_column():
 
 
 def test_labels_that_look_alike_stay_apart():
-    release = counts([1, 2, 3], keys=[None, "(missing)", "\x1b"])
-    chart = counts([1, 2, 3, 4], keys=[None, "(missing)", "\x1b", "\\x1b"]).plot()
+    release = counts([1, 2, 3], keys=[None, "(none)", "\x1b"])
+    chart = counts([1, 2, 3, 4], keys=[None, "(none)", "\x1b", "\\x1b"]).plot()
     assert len({point["main"] for point in points(chart)}) == 4
     assert len(points(release.plot())) == 3
 

@@ -29,7 +29,7 @@ department   count              mean
 ───────────  ───────────────  ────────────
 Engineering  1,204 ± 12       81,204 ± 412
 日本             3 (0 to 15)  50,100 ± 412
-(missing)        0 (0 to 12)       –
+(none)           0 (0 to 12)       –
 
 0.5-differential privacy (neighbours: one person is added or removed). Each interval has 95 %
 confidence. They cover the noise only.

@@ -156,6 +156,33 @@ def test_asking_by_accuracy():
         session.ask(BY_DEPT, within=20, epsilon=1)
 
 
+def test_the_accuracy_of_a_mean_needs_a_number_of_rows():
+    session = table().session(epsilon=10)
+    question = "SELECT dept, COUNT(*) AS n, AVG(age) AS m FROM t GROUP BY dept"
+    with pytest.raises(dp.QueryError, match="say rows="):
+        session.ask(question, within=5)
+    session.ask(question, within=5, column="n")
+    session.ask(question, within=5, rows=100)
+
+
+def test_an_offer_knows_about_delta():
+    question = "SELECT note, COUNT(*) AS n FROM t GROUP BY note"
+    session = table().session(epsilon=5, delta="1e-6")
+    with pytest.raises(dp.BudgetExceededError, match="Ask it with epsilon=1, delta=") as refusal:
+        session.ask(question, epsilon=1, delta="1e-6")
+    offered = str(refusal.value).partition("delta=")[2].partition(":")[0].strip("'")
+    assert "delta" not in offered
+    with pytest.raises(dp.BudgetExceededError, match="open a session with"):
+        table().session(epsilon=5).ask(question, epsilon=1, delta="1e-6")
+
+
+def test_who_is_in_no_row_is_said():
+    answer = table().session(epsilon=1).ask(BY_DEPT, epsilon=1)
+    assert answer.notes == (
+        "rows whose dept is missing, or not declared, are in no group (other=True adds one)",
+    )
+
+
 def test_options_in_the_question_are_the_price():
     session = table().session(epsilon=1)
     session.ask("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.25) COUNT(*) AS n FROM t")
@@ -217,6 +244,7 @@ def test_finding_bounds_is_paid_for_and_said():
     answer = session.ask("SELECT AVG(salary) AS m FROM t", epsilon="0.5")
     assert str(session.left) == "epsilon 1"
     (note,) = answer.notes
+    assert str(answer.guarantee).startswith("1-diff")  # of the answer and of the bounds together
     assert note.startswith("bounds of salary found: ")
     assert note.endswith("at a cost of epsilon 0.5")
     found = session.schema.columns["salary"]

@@ -84,13 +84,14 @@ def test_what_is_no_table_name_is_refused(text):
 
 def test_types_come_from_the_catalogue(postgres, sql):
     sql("CREATE TYPE mood AS ENUM ('x', 'y')")
+    sql("CREATE TYPE public.date AS (x int)")
     sql("CREATE DOMAIN d1 AS numeric(10, 0)")
     sql("CREATE DOMAIN d2 AS d1 CHECK (VALUE > 0)")
     sql(
         """CREATE TABLE t (a int2, b int4, c int8, d real, e float8, f numeric, g numeric(18, 0),
         h numeric(18, 2), i numeric(19, 0), j d2, k text, l varchar(5), m char(5), n uuid, o mood,
         p boolean, q date, r timestamp, s timestamptz, u jsonb, v int[], w bytea, x interval,
-        y money, z time, dropped int)"""
+        y money, z time, odd public.date, dropped int)"""
     )
     sql("ALTER TABLE t DROP COLUMN dropped")
     expected = {
@@ -101,7 +102,7 @@ def test_types_come_from_the_catalogue(postgres, sql):
         "q": "date",
         "r": "timestamp",
         "s": "timestamp",
-        **dict.fromkeys("uvwxyz", "other"),
+        **dict.fromkeys([*"uvwxyz", "odd"], "other"),
     }
     assert Postgres(postgres, "t").storage == expected
 
@@ -185,30 +186,35 @@ def test_a_timeout_is_a_positive_time(timeout):
 # the connection
 
 
+READ_ONLY, SYNTAX = "ReadOnlySqlTransaction", "SyntaxError"
+
+
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "refusal"),
     [
-        "CREATE TABLE public.w (a int)",
-        "CREATE TEMP TABLE w (a int)",
-        "INSERT INTO public.t VALUES (1)",
-        "DELETE FROM public.t",
-        "TRUNCATE public.t",
-        "SELECT * FROM public.t FOR UPDATE",
-        "SELECT nextval('public.s')",
-        "SELECT lo_create(0)",
-        "COPY public.t FROM PROGRAM 'echo 1'",
-        "SET TRANSACTION READ WRITE",
-        "SELECT set_config('transaction_read_only', 'off', true)",
-        "SELECT 1; SELECT 2",
-        "COMMIT; INSERT INTO public.t VALUES (1)",
+        ("CREATE TABLE public.w (a int)", READ_ONLY),
+        ("CREATE TEMP TABLE w (a int)", READ_ONLY),
+        ("INSERT INTO public.t VALUES (1) RETURNING a", READ_ONLY),
+        ("WITH x AS (DELETE FROM public.t RETURNING a) SELECT * FROM x", READ_ONLY),
+        ("DELETE FROM public.t", READ_ONLY),
+        ("TRUNCATE public.t", READ_ONLY),
+        ("SELECT * FROM public.t FOR UPDATE", READ_ONLY),
+        ("SELECT nextval('public.s')", READ_ONLY),
+        ("SELECT lo_create(0)", READ_ONLY),
+        ("COPY public.t FROM PROGRAM 'echo 1'", READ_ONLY),
+        ("SET TRANSACTION READ WRITE", "ActiveSqlTransaction"),
+        ("SELECT set_config('transaction_read_only', 'off', true)", "ActiveSqlTransaction"),
+        ("SELECT 1; SELECT 2", SYNTAX),
+        ("COMMIT; INSERT INTO public.t VALUES (1)", SYNTAX),
     ],
 )
-def test_nothing_can_be_written(postgres, sql, statement):
+def test_nothing_can_be_written(postgres, sql, statement, refusal):
     sql("CREATE TABLE t (a int)")
     sql("INSERT INTO t VALUES (7)")
     sql("CREATE SEQUENCE s")
-    with pytest.raises(EngineError):
+    with pytest.raises(EngineError) as caught:
         Postgres(postgres, "t")._read(statement)
+    assert type(caught.value.__cause__).__name__ == refusal
     assert sql("SELECT a FROM t").fetchall() == [(7,)]
     assert sql("SELECT is_called FROM s").fetchone() == (False,)
 
@@ -328,7 +334,7 @@ def test_numbers_at_the_ends_of_their_type_are_clamped(postgres, sql, type_, gri
     sql(f"CREATE TABLE t (a {type_})")
     engine = Postgres(postgres, "t")
     bounds = Bounds(0, 9, grid)
-    for literal, expected in zip(HOSTILE[type_], FITS[type_], strict=True):
+    for literal, expected in zip([*HOSTILE[type_], "NULL"], [*FITS[type_], None], strict=True):
         sql("TRUNCATE t")
         sql(f"INSERT INTO t VALUES ({literal})")
         held = 0 if expected is None else int(expected / bounds.grid)
@@ -400,6 +406,22 @@ def test_people_are_told_apart_to_the_last_digit(postgres, sql):
     assert found == {(): (4,)}
     sampled = answer(engine, columns, unit=unit, bounding=Bounding("sample", rows=1))
     assert sampled == {(): (4,)}
+
+
+def test_the_choice_of_rows_does_not_depend_on_zeros_at_the_end(postgres, sql):
+    """A person is the number, however many digits of it are written."""
+    found = []
+    for table, zeros in (("t", ["", "0", "00"]), ("u", ["", "", ""])):
+        sql(f"CREATE TABLE {table} (p numeric, k text)")
+        rows = [f"({i}.5{zeros[j]}, '{'xyz'[j]}')" for i in range(30) for j in range(3)]
+        sql(f"INSERT INTO {table} VALUES {', '.join(rows)}")
+        engine = Postgres(postgres, table, hashing="portable")
+        columns = {"k": Keys(list("xyz")), "p": Hidden()}
+        sampled = Bounding("sample", rows=1, groups=1)
+        unit = PerPerson("p", max_rows=1, max_groups=1)
+        found.append(answer(engine, columns, keys=("k",), unit=unit, bounding=sampled))
+    assert found[0] == found[1]
+    assert sum(rows for (rows,) in found[0].values()) == 30
 
 
 def test_hostile_names_are_names(postgres, sql):

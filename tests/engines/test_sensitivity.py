@@ -125,7 +125,7 @@ def rows_of(people):
 def test_one_person_moves_the_integers_no_further_than_allowed(hashing):
     engine = Tables(hashing)
 
-    @settings(max_examples=25)
+    @settings(max_examples=14)
     @given(tables, st.lists(values, max_size=9))
     def run(people, other):
         whole = engine.cells(rows_of(people))
@@ -142,7 +142,7 @@ def test_one_person_moves_the_integers_no_further_than_allowed(hashing):
 def test_people_do_not_touch_each_other(hashing):
     engine = Tables(hashing)
 
-    @settings(max_examples=15)
+    @settings(max_examples=12)
     @given(tables)
     def run(people):
         alone = [

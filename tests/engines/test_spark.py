@@ -264,9 +264,10 @@ HOSTILE = {
 @pytest.mark.parametrize("type_", HOSTILE)
 @pytest.mark.parametrize("grid", ["1", "0.001", "3"])
 def test_numbers_at_the_ends_of_their_type_are_clamped(spark, type_, grid):
-    literals, held = HOSTILE[type_]
+    literals = [*(f"'{literal}'" for literal in HOSTILE[type_][0]), "NULL"]
+    held = [*HOSTILE[type_][1], None]
     bounds = Bounds(0, 9, grid)
-    rows = ", ".join(f"({at}, CAST('{literal}' AS {type_}))" for at, literal in enumerate(literals))
+    rows = ", ".join(f"({at}, CAST({literal} AS {type_}))" for at, literal in enumerate(literals))
     engine = Spark(spark.sql(f"SELECT * FROM VALUES {rows} AS t(at, a)"))
     declared = {"at": Keys(range(len(held))), "a": bounds}
     found = answer(engine, declared, keys=("at",), value="a")

@@ -200,7 +200,7 @@ STEPS = [Fraction(d, 100) * Fraction(10) ** e for e in range(-6, 3) for d in ran
         ([COUNT], 50, {}),
         ([COUNT], "1/2", {}),
         ([COUNT, SUM], 10, {}),
-        ([COUNT, MEAN], 3, {}),
+        ([COUNT, MEAN], 3, {"rows": 1000}),
         ([MEAN], "1/100", {"rows": 500}),
         ([COUNT, SUM], 10, {"column": "c1"}),
         ([SUM], 7, {"confidence": "1/2"}),
@@ -236,6 +236,11 @@ def test_quantiles_are_left_out_unless_nothing_else_is_asked():
         epsilon_for(question(MEDIAN), schema, within=50)
 
 
+def test_means_need_a_number_of_rows():
+    with pytest.raises(QueryError, match="say rows="):
+        epsilon_for(question(COUNT, MEAN), declared(PerRow()), within=3)
+
+
 def test_epsilons_that_cannot_be():
     schema, wide = declared(PerRow()), number(0, 10**9)
     with pytest.raises(ParameterError, match="out of reach, even at epsilon 999"):
@@ -263,7 +268,7 @@ def test_an_epsilon_too_small_to_select_keys_with_is_not_enough():
     with pytest.raises(ParameterError, match="too small"):
         _least(lambda _: met(Fraction(1, 1000)), 5)
     plan, schema = question(MEAN, unknown=True), declared(PerRow())
-    found = epsilon_for(plan, schema, within="1/10", delta="1/100")
+    found = epsilon_for(plan, schema, within="1/10", delta="1/100", rows=1000)
     line = price_of(priced(plan, schema, Target(epsilon=found, delta="1/100")))["c0"]
     assert line.half_width <= 0.1
 

@@ -124,6 +124,9 @@ def with_sums(release: Release, total: int | Release, column: str) -> Release:
     What is promised. With a number, the same as before. With another release, the result tells
     about both, so its guarantee and its losses are those of both together.
     """
+    if any(isinstance(value, float) for value in release[column]):
+        problem = "must hold whole numbers, such as counts; means do not add up"
+        raise ParameterError("column", column, problem)
     noisy = _parts(release, column)
     groups: dict[Key, list[int]] = {(): list(range(len(release)))}
     made = release

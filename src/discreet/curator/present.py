@@ -6,7 +6,7 @@ Tested by tests/curator/test_present.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -15,6 +15,10 @@ from discreet.curator.answer import Answered
 from discreet.curator.quantiles import rank_error
 from discreet.curator.release import Release
 from discreet.exact import shown
+from discreet.privacy.compose import sequential
+from discreet.privacy.guarantee import Guarantee, PureDP
+from discreet.privacy.loss import PureLoss
+from discreet.query.blocks import bin_step
 from discreet.query.explain import mechanism_words
 from discreet.query.keys import shown_key
 from discreet.query.plan import Aggregate, Output, Plan, PostAggregate, PostGroup
@@ -32,7 +36,7 @@ def presented(
     *,
     sql: str,
     confidence: Fraction,
-    notes: tuple[str, ...],
+    found_before: Sequence[tuple[str, PureLoss]],
     asked_at: datetime,
 ) -> Release:
     """The finished release."""
@@ -61,13 +65,13 @@ def presented(
         rows=tuple(rows),
         intervals=intervals,
         raw=raw,
-        guarantee=question.guarantee,
-        losses=question.losses,
+        guarantee=_guarantee(question, [loss for _, loss in found_before]),
+        losses=(*question.losses, *(loss for _, loss in found_before)),
         sql=sql,
         mechanisms=mechanisms,
         confidence=confidence,
         covers=_covers(question),
-        notes=(*notes, *_other(question, found)),
+        notes=(*(note for note, _ in found_before), *_notes(question, found)),
         asked_at=asked_at,
     )
 
@@ -109,22 +113,56 @@ def _words(question: Priced, output: Output, confidence: Fraction) -> str:
     words = mechanism_words(measured)
     if isinstance(measured, Measured) and wanted.level is not None:
         ranks = float(rank_error(measured, wanted.level, confidence))
-        words += f", within {ranks:,.1f} rows of the true rank"
+        step = bin_step(measured.block.kind) * measured.block.kind.grid
+        words += f", in steps of {shown(step)}, within {ranks:,.1f} rows of the true rank"
     return words
 
 
 def _covers(question: Priced) -> str:
     ways = {m.stability.bounding.way for m in question.measured} - {"none"}
-    more = "; rows beyond a person's bound are not made up for" if ways else ""
+    more = "; not what people with more rows than count would add" if ways else ""
     return f"Intervals cover the noise, one number at a time{more}."
 
 
-def _other(question: Priced, found: Answered) -> tuple[str, ...]:
+def _left_out(plan: Plan) -> list[str]:
+    """Whom no row holds."""
+    names = [g.name for g in plan.groupings if g.keys is not None and g.value.kind.nullable]
+    if not names:
+        return []
+    listed = " or ".join(names)
+    return [
+        f"rows whose {listed} is missing, or not declared, are in no group (other=True adds one)"
+    ]
+
+
+def _extremes(plan: Plan) -> list[str]:
+    """A maximum is a quantile, and says so."""
+    return [
+        f"{output.name} is the {shown(output.value.aggregate.level)} quantile"
+        for output in plan.outputs
+        if isinstance(output.value, PostAggregate)
+        and output.value.aggregate.level is not None
+        and output.name.startswith(("min", "max"))
+    ]
+
+
+def _guarantee(question: Priced, before: Sequence[PureLoss]) -> Guarantee:
+    """Of the answer together with what had to be found for it."""
+    if not before:
+        return question.guarantee
+    neighbours = question.schema.unit.neighbours
+    return sequential(question.guarantee, *(PureDP(loss.epsilon, neighbours) for loss in before))
+
+
+def _notes(question: Priced, found: Answered) -> tuple[str, ...]:
     notes = []
     if not question.losses:
         notes.append("nothing was charged: the answer is public")
     if None in found.groups:
-        notes.append("the row without keys holds everyone who is in no listed group")
+        notes.append("the last row holds everyone who is in none of the other groups")
+    else:
+        notes += _left_out(question.plan)
+    notes += _extremes(question.plan)
     if question.selection is not None:
         chosen = question.selection
         sure = 2 * chosen.threshold + 1 if question.counts_keys else chosen.sure_from

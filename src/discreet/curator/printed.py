@@ -53,7 +53,7 @@ class Block:
 def key_text(value: Value) -> str:
     """A group key in one visible line; whole numbers without separators (they may be years)."""
     if value is None:
-        return "(missing)"
+        return "(none)"
     return visible(str(value).lower() if isinstance(value, bool) else str(value))
 
 

@@ -173,3 +173,14 @@ class Questions:
         return explained(
             found, statement=statement, sql=to_sql(plan, self._schema), confidence=self._confidence
         )
+
+
+def _pretty(statement: str, dialect: str) -> str:
+    """The statement on many lines; as it is where that cannot be done."""
+    from sqlglot import parse_one  # noqa: PLC0415
+    from sqlglot.errors import SqlglotError  # noqa: PLC0415
+
+    try:
+        return parse_one(statement, read=dialect).sql(dialect=dialect, pretty=True)
+    except SqlglotError:
+        return statement

@@ -198,13 +198,20 @@ class Release:
 
         return figure(self, column, path)
 
-    def adding_up_to(self, total: int | Release, column: str = "count") -> Release:
+    def adding_up_to(self, total: int | Release, column: str | None = None) -> Release:
         """Whole numbers, none negative, that add up to a published total: free, and nearest.
 
         The total is a number, a release of one row, or a release that is grouped by some of these
         keys: then the parts of each of its groups add up to it. How: `discreet.curator.consistent`.
+        Without a column: the only one that is no key.
         """
-        return with_sums(self, total, column)
+        return with_sums(self, total, column or self._only_number())
+
+    def _only_number(self) -> str:
+        numbers = [name for name in self.columns if name not in self.keys]
+        if len(numbers) != 1:
+            raise ParameterError("column", None, f"must be said: one of {', '.join(numbers)}")
+        return numbers[0]
 
     def map(self, f: Callable[[list[Row]], Any], name: str | None = None) -> Any:
         """Apply any function to the rows: free, because they are public.

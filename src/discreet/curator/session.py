@@ -36,15 +36,15 @@ from discreet.curator.present import presented
 from discreet.curator.questions import Question, Questions, plan_of, target_of
 from discreet.curator.release import Release
 from discreet.engines.base import Engine
-from discreet.errors import BudgetExceededError, EngineError, ParameterError
-from discreet.exact import Exact, shown
+from discreet.errors import BudgetExceededError, DiscreetError, EngineError, ParameterError
+from discreet.exact import Exact, shown, written
 from discreet.noise.source import system_source
 from discreet.privacy.balance import Balance
 from discreet.privacy.budget import Chargeable
 from discreet.privacy.guarantee import Guarantee, same_neighbours
 from discreet.privacy.loss import Loss, PureLoss
 from discreet.query.build import Query
-from discreet.query.explain import epsilon_for
+from discreet.query.explain import epsilon_for, price_of
 from discreet.query.expr import Column, walk
 from discreet.query.plan import Plan, aggregates
 from discreet.query.price import Priced, Target
@@ -83,7 +83,7 @@ class Session(Questions):
         self._budget = budget
         self._audience = audience
         self._on_fault = on_fault
-        self._found: list[str] = []
+        self._found: list[tuple[str, PureLoss]] = []
 
     @property
     def left(self) -> Balance:
@@ -107,7 +107,7 @@ class Session(Questions):
         """Begin a question in the fluent form, which this session will answer."""
         return Query(self._schema, asker=self)
 
-    def ask(
+    def ask(  # noqa: PLR0913 - every word that a question may say about its price
         self,
         question: Question,
         /,
@@ -116,6 +116,8 @@ class Session(Questions):
         delta: Exact | None = None,
         rho: Exact | None = None,
         within: Exact | None = None,
+        rows: Exact | None = None,
+        column: str | None = None,
         confidence: Exact | None = None,
     ) -> Release:
         """Charge the budget, run the question, and return its private answer.
@@ -125,7 +127,9 @@ class Session(Questions):
             epsilon: what the question may cost, in pure privacy; or with
             delta: in approximate privacy; or
             rho: in zero-concentrated privacy.
-            within: instead: as much as it costs to be within this distance.
+            within: instead: as much as it costs to be within this distance,
+            rows: in a group of this many rows (for means),
+            column: for this column (without it: for all).
             confidence: of the intervals, and of `within`.
         """
         level = self._level(confidence)
@@ -133,7 +137,10 @@ class Session(Questions):
             raise ParameterError("within", within, "goes instead of epsilon and rho")
         plan = self._ready(question)
         if within is not None:
-            epsilon = epsilon_for(plan, self._schema, within=within, confidence=level, delta=delta)
+            epsilon = epsilon_for(
+                plan, self._schema, within=within, confidence=level, column=column, rows=rows,
+                delta=delta,
+            )  # fmt: skip
         target = target_of(plan, epsilon, delta, rho)
         priced, statement = self._priced(plan, target)
         try:
@@ -147,16 +154,28 @@ class Session(Questions):
         """The refusal, with what the rest of the budget would still buy."""
         could = refusal.could
         words = f"this question costs {target}, and {self.left} is left; nothing was charged"
-        offer = "; the budget is spent"
-        if isinstance(could, Fraction) and could > 0:
-            least = _rounded_down(could)
-            offer = f". Ask it with epsilon={shown(least)}"
-            coarser = self.price(plan, epsilon=least, delta=target.delta)
-            widths = [f"{x.name} within {x.half_width:,.3g}" for x in coarser if x.half_width]
-            offer += f": {', '.join(widths)}" if widths else ""
+        least = _rounded_down(could) if isinstance(could, Fraction) and could > 0 else None
+        offer = "; the budget is spent" if least is None else self._offer(plan, target, least)
         return BudgetExceededError(
             words + offer, asked=refusal.asked, left=refusal.left, could=could
         )
+
+    def _offer(self, plan: Plan, target: Target, least: Fraction) -> str:
+        """A smaller epsilon, or a smaller delta, at which the question would be answered."""
+        epsilon = least if target.epsilon is None else min(least, target.epsilon)
+        deltas = [None] if target.delta is None else [target.delta / 2**i for i in range(8)]
+        for delta in deltas:
+            try:
+                found, _ = self._priced(plan, Target(epsilon=epsilon, delta=delta))
+            except DiscreetError:
+                continue
+            if self._budget.affords(*found.losses):
+                price = price_of(found, confidence=self._confidence)
+                widths = [f"{x.name} within {x.half_width:,.3g}" for x in price if x.half_width]
+                more = "" if delta is None else f", delta={written(delta)}"
+                said = f": {', '.join(widths)}" if widths else ""
+                return f". Ask it with epsilon={shown(epsilon)}{more}{said}"
+        return ". It needs a delta: open a session with session(epsilon=..., delta=...)"
 
     def _answer(self, question: Priced, statement: str, confidence: Fraction) -> Release:
         exact: Sequence[Cells] = ()
@@ -165,7 +184,7 @@ class Session(Questions):
         found = answered(question, exact, system_source(), confidence=confidence)
         return presented(
             question, found, sql=to_sql(question.plan, self._schema), confidence=confidence,
-            notes=tuple(self._found), asked_at=datetime.now(UTC),
+            found_before=self._found, asked_at=datetime.now(UTC),
         )  # fmt: skip
 
     def _charged(self, losses: Sequence[Loss], request: Request, statement: str) -> Sequence[Cells]:
@@ -211,10 +230,11 @@ class Session(Questions):
         (cells,) = self._charged([loss], request, self._engine.statement(request))
         bounds = bounds_from(self._schema, column, cells, wanted.epsilon, system_source())
         self._declare(replace(self._schema, columns={**self._schema.columns, column: bounds}))
-        self._found.append(
+        note = (
             f"bounds of {column} found: {shown(bounds.low)} to {shown(bounds.high)}, "
             f"at a cost of epsilon {shown(wanted.epsilon)}"
         )
+        self._found.append((note, loss))
 
     def _find_rows(self, unit: PerPerson) -> None:
         assert unit.find_epsilon is not None  # noqa: S101 - checked when the unit was made
@@ -227,10 +247,11 @@ class Session(Questions):
             neighbours=unit.neighbours, people=unit.people, together=unit.together,
         )  # fmt: skip
         self._declare(replace(self._schema, unit=found))
-        self._found.append(
+        note = (
             f"rows per person found: at most {most} count, "
             f"at a cost of epsilon {shown(unit.find_epsilon)}"
         )
+        self._found.append((note, loss))
 
 
 def _rounded_down(value: Fraction) -> Fraction:

@@ -22,10 +22,7 @@ def check_columns(schema: Schema, engine: Engine) -> None:
     named = [*schema.columns, *([unit.column] if isinstance(unit, PerPerson) else [])]
     for name in named:
         if name not in schema.storage:
-            there = ", ".join(schema.storage) or "none"
-            raise ParameterError(
-                "columns", name, f"must be columns of the source, which has: {there}"
-            )
+            raise ParameterError("columns", name, _no_column(name, list(schema.storage)))
     for name, said in schema.columns.items():
         if isinstance(said, Hidden):
             continue
@@ -37,3 +34,16 @@ def check_columns(schema: Schema, engine: Engine) -> None:
             raise ParameterError(
                 f"columns[{name!r}]", None, f"cannot hold: {error.problem}"
             ) from None
+
+
+def _no_column(name: str, there: list[str]) -> str:
+    """What is there instead, with a guess at what went wrong."""
+    listed = ", ".join(there) or "none"
+    words = f"must be columns of the source, which has: {listed}"
+    near = next((other for other in there if other.casefold() == name.casefold()), None)
+    if near is not None:
+        return f"{words} (did you mean {near!r}?)"
+    for mark, said in ((";", "';'"), ("\t", "a tab"), ("|", "'|'")):
+        if len(there) == 1 and mark in there[0]:
+            return f"{words} (is the file separated by {said}? say delimiter={mark!r})"
+    return words

@@ -103,7 +103,7 @@ def _number_read(storage: Storage, raw: Node, sql: Dialect) -> Node | None:
         case "real":
             return sql.real(raw)
         case "text" if sql.reads_text:
-            return _tried(raw, "DOUBLE")
+            return _tried(raw, "DOUBLE", sql)
         case _:
             return None
 
@@ -133,13 +133,13 @@ def _date_read(storage: Storage, raw: Node, sql: Dialect) -> Node | None:
         case "date" | "timestamp":
             return raw
         case "text" if sql.reads_text:
-            return _tried(raw, "TIMESTAMP")
+            return _tried(raw, "TIMESTAMP", sql)
         case _:
             return None
 
 
-def _tried(raw: Node, to: str) -> Node:
-    return exp.TryCast(this=raw, to=typed(to))
+def _tried(raw: Node, to: str, sql: Dialect) -> Node:
+    return exp.TryCast(this=sql.sealed(raw), to=typed(to))
 
 
 def cleaned(column: str, declared: Declared, storage: Storage, value: Node, sql: Dialect) -> Node:

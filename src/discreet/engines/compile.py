@@ -178,8 +178,10 @@ def _person(request: Request, sql: Dialect) -> tuple[list[Node], Node | None]:
 
 
 def _is_plain(node: Node) -> bool:
-    inner = node.this if isinstance(node, exp.Cast | exp.Paren | exp.Collate) else node
-    return isinstance(inner, exp.Column) or (inner is not node and _is_plain(inner))
+    """Whether reading a column is no work: then it may be written several times."""
+    if isinstance(node, exp.Cast | exp.Paren | exp.Collate) and not isinstance(node, exp.TryCast):
+        return _is_plain(node.this)
+    return isinstance(node, exp.Column)
 
 
 def _storage(schema: Schema, column_name: str) -> Storage:

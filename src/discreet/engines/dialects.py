@@ -171,7 +171,7 @@ class Dialect:
         return to_integer(node)
 
     def sealed(self, node: Node) -> Node:
-        """A value of which the engine believes no statistics that a file may hold."""
+        """A value that the engine does not look through: see `DuckDBDialect`."""
         return node
 
     def extreme(self, which: str, nodes: Sequence[Node]) -> Node:
@@ -280,7 +280,8 @@ class DuckDBDialect(Dialect):
     It decides comparisons by the least and greatest value that a Parquet file states, and files
     state them without NaN: v <= 1000 is then true of NaN, ISNAN(v) is false, and a CAST behind it
     fails. So NaN is looked for behind TRY, which hides the statistics, and doubles become integers
-    by TRY_CAST, which makes NaN missing.
+    by TRY_CAST, which makes NaN missing. It also moves a TRY_CAST of a column into the reading of a
+    CSV file, where it fails, or drops the line; not one of TRY(column).
     """
 
     name = "duckdb"

@@ -244,7 +244,7 @@ class DuckDB(Engine):
                 with _bar(shown=progress) as advance:
                     while True:
                         try:
-                            return answer.result(0.1 if progress else None)
+                            return answer.result(0.1)  # an endless wait may hear no interrupt
                         except Late:
                             if answer.done():
                                 raise
@@ -368,8 +368,9 @@ def _header(files: Sequence[str], delimiter: str) -> list[str]:
     for file in files:
         opened = gzip.open if file.lower().endswith(".gz") else open
         try:
-            with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
-                names = next(csv.reader(lines, delimiter=delimiter), [])
+            with opened(file, "rb") as lines:  # no row is looked at, whatever it holds
+                line = bytes(lines.readline(_LONGEST_LINE)).decode("utf-8-sig")
+                names = next(csv.reader([line], delimiter=delimiter), [])
         except (OSError, UnicodeDecodeError, csv.Error, EOFError) as error:
             raise ParameterError("a CSV file", Path(file).name, "cannot be read") from error
         if not names:
@@ -464,6 +465,8 @@ def _failing(problem: str) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise EngineError(problem) from error
+    except EngineError as error:
+        raise EngineError(problem) from error.__cause__
 
 
 @contextmanager

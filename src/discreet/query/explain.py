@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, QueryError
 from discreet.exact import Exact, positive, probability, shown, whole
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.staircase import Staircase
@@ -39,6 +39,7 @@ from discreet.query.stability import number_of_groups
 
 __all__ = ["Price", "PriceLine", "epsilon_for", "explained", "mechanism_words", "price_of"]
 
+_SUPPOSES = "for a group of "
 TYPICAL_ROWS = 1000
 """The number of rows in a group for which errors of means are shown, unless another is said."""
 
@@ -192,7 +193,7 @@ def _ratio_line(
     width = (found.high - found.low) / 2
     if not math.isfinite(width):
         return PriceLine(name, mechanism_words(measured), None, None, "beyond the range of floats")
-    note = f"for a group of {rows:,} rows around the middle of the range"
+    note = f"{_SUPPOSES}{rows:,} rows around the middle of the range"
     return PriceLine(name, mechanism_words(measured), None, width, note)
 
 
@@ -253,6 +254,11 @@ def epsilon_for(
         question = priced(plan, schema, Target(epsilon=epsilon, delta=delta))
         price = price_of(question, confidence=confidence, rows=rows)
         lines = [price[column]] if column is not None else price.lines
+        if rows is None and any(line.note.startswith(_SUPPOSES) for line in lines):
+            raise QueryError(
+                "how far off a mean is depends on how many rows a group has: say rows=..., a "
+                "public guess, or ask by epsilon"
+            )
         widths = [line.half_width for line in lines if line.half_width is not None]
         if not widths:
             raise ParameterError("within", within, "has no meaning for numbers of unknown error")

@@ -135,7 +135,9 @@ def _count(
     factors: Sequence[int], width: int, below: int, cells: Sequence[int], most: int | None
 ) -> Estimate:
     n = sum(map(mul, factors, cells))
-    ends = (_nearest(n, below), (n - width) // below, -((-n - width) // below))
+    middle = _nearest(n, below)  # the ends are as far from it as from n, rounded outwards
+    reach = -(-(width + abs(n - middle * below)) // below)
+    ends = (middle, middle - reach, middle + reach)
     value, low, high = (max(end if most is None else min(end, most), 0) for end in ends)
     return Estimate(value, low, high, _divided(n, below))
 

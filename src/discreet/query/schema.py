@@ -171,6 +171,8 @@ class Keys:
     values: tuple[Key, ...]
 
     def __init__(self, values: Iterable[Any]) -> None:
+        if isinstance(values, str):
+            raise ParameterError("Keys", values, f"needs a list, such as dp.Keys([{values!r}])")
         listed = tuple(_key(value) for value in values)
         if not listed:
             raise ParameterError("Keys", None, "needs at least one key")
