@@ -343,6 +343,22 @@ def test_numbers_at_the_ends_of_their_type_are_clamped(postgres, sql, type_, gri
     assert answer(engine, {"a": bounds}, value="a")[()][0] == len(HOSTILE[type_]) + 1
 
 
+@pytest.mark.parametrize("type_", ["float8", "numeric"])
+def test_what_is_nearly_0_is_no_whole_number(postgres, sql, type_):
+    """It must not become the key 0 on the way; within bounds it is 0, as everywhere."""
+    sql(f"CREATE TABLE t (a {type_})")
+    sql("INSERT INTO t VALUES (1e-203), (-1e-203), (1e-101), (0), (-0.0), (1), (1e-307), (NULL)")
+    engine = Postgres(postgres, "t")
+    assert answer(engine, {"a": Keys([0, 1])}, keys=("a",)) == {
+        (0,): (2,),
+        (1,): (1,),
+        (None,): (5,),
+    }
+    for low, grid in ((-1, "0.001"), (-9, 3), (0, "1e-15")):
+        bounds = Bounds(low, 9, grid)
+        assert answer(engine, {"a": bounds}, value="a") == {(): (8, round(1 / bounds.grid))}
+
+
 def test_wide_bounds_do_not_overflow(postgres, sql):
     sql("CREATE TABLE t (a int8)")
     sql("INSERT INTO t SELECT 9223372036854775807 FROM generate_series(1, 1000)")

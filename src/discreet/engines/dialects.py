@@ -342,19 +342,26 @@ class PostgresDialect(Dialect):
     def real(self, node: Node) -> Node:
         """Where a cast from NUMERIC, or a later division, would overflow or underflow it fails.
 
-        What is as near to 0 as this is the multiple 0 of every grid that is allowed.
+        What is nearer to 0 than 1e-100, and not 0, is read as 1e-100: it is still no whole number,
+        and the multiple 0 of every grid that is allowed.
         """
 
         def at(text: str) -> Node:
             return cast(exp.Literal.string(text), "DOUBLE")
 
-        tiny = exp.Between(this=node.copy(), low=exp.Neg(this=_e("1e-100")), high=_e("1e-100"))
+        def above(text: str) -> Node:
+            return exp.GT(this=node.copy(), expression=_e(text))
+
+        def below(text: str) -> Node:
+            return exp.LT(this=node.copy(), expression=_e(text))
+
         return case(
             [
                 (self.is_nan(node.copy()), at("NaN")),
-                (exp.GT(this=node.copy(), expression=_e("1e200")), at("Infinity")),
-                (exp.LT(this=node.copy(), expression=exp.Neg(this=_e("1e200"))), at("-Infinity")),
-                (tiny, at("0")),
+                (above("1e200"), at("Infinity")),
+                (below("-1e200"), at("-Infinity")),
+                (exp.And(this=above("0"), expression=below("1e-100")), at("1e-100")),
+                (exp.And(this=above("-1e-100"), expression=below("0")), at("-1e-100")),
             ],
             cast(node, "DOUBLE"),
         )

@@ -53,8 +53,10 @@ FROM (
             THEN CAST('Infinity' AS DOUBLE PRECISION)
             WHEN "r"."salary" < -1e200
             THEN CAST('-Infinity' AS DOUBLE PRECISION)
-            WHEN "r"."salary" BETWEEN -1e-100 AND 1e-100
-            THEN CAST('0' AS DOUBLE PRECISION)
+            WHEN "r"."salary" > 0 AND "r"."salary" < 1e-100
+            THEN CAST('1e-100' AS DOUBLE PRECISION)
+            WHEN "r"."salary" > -1e-100 AND "r"."salary" < 0
+            THEN CAST('-1e-100' AS DOUBLE PRECISION)
             ELSE CAST("r"."salary" AS DOUBLE PRECISION)
           END AS "c1"
         FROM "people" AS "r"

@@ -1,0 +1,151 @@
+"""Statements as a whole: their shape, how rows become integers again, and what is refused."""
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+import sqlglot
+from sqlglot import exp
+from tests.engines import corpus
+from tests.engines.corpus import AGE, BONUS, DEPT, LEVEL, NOTE, SALARY, SEEN, SMOKER, START
+
+from discreet.engines.compile import cells, columns_used, statement
+from discreet.engines.dialects import DIALECTS
+from discreet.errors import QueryError
+from discreet.query import expr as e
+from discreet.query import total as t
+from discreet.query.kinds import Number
+from discreet.query.request import Bounding, Part, Request, Total
+from discreet.query.schema import Bounds, Hidden, Keys, PerPerson, PerRow, Schema
+
+NONE = Bounding("none")
+TABLE = exp.Table(this=exp.to_identifier("people", quoted=True))
+
+
+def text(request, dialect="duckdb", **more):
+    given = {"relation": TABLE, "hashing": "engine", "key": "k"} | more
+    return statement(request, dialect=dialect, **given)
+
+
+def test_one_part_with_nothing_to_bound_is_one_plain_group_by():
+    schema = Schema(
+        "t", PerRow(), {"g": Keys(range(9)), "n": Bounds(0, 9, 1)}, {"g": "integer", "n": "integer"}
+    )
+    g, n = (e.Column(name, schema.kind(name)) for name in "gn")
+    request = Request(schema, None, (Part((g,), (Total(), Total(n, 1, 0)), NONE),))
+    assert text(request) == (
+        'SELECT "b"."c0" AS "k0", COUNT(*) AS "t0", COALESCE(SUM("b"."c1"), 0) AS "t1" FROM '
+        '(SELECT CASE WHEN "r"."g" BETWEEN 0 AND 8 THEN CAST("r"."g" AS BIGINT) END AS "c0", '
+        'CASE WHEN "r"."n" < 0 THEN CAST(0 AS BIGINT) WHEN "r"."n" > 9 THEN CAST(9 AS BIGINT) '
+        'ELSE CAST("r"."n" AS BIGINT) END AS "c1" FROM "people" AS "r") AS "b" GROUP BY "b"."c0"'
+    )
+
+
+def test_the_person_is_read_only_where_it_is_needed():
+    counted = Part((DEPT,), (Total(),), NONE)
+    plain = text(corpus.asked(counted))
+    assert 'AS "p"' not in plain
+    assert 'NOT "r"."person" IS NULL' in plain
+    assert "person" not in text(corpus.asked(counted, schema=corpus.ROWS_SCHEMA))
+    assert 'AS "p"' in text(corpus.asked(Part((DEPT,), (), NONE, people=True)))
+
+
+def test_only_columns_that_are_asked_for_are_read():
+    request = corpus.asked(Part((DEPT,), (Total(AGE, 1, 0),), NONE), where=SMOKER)
+    assert list(columns_used(request)) == ["dept", "age", "smoker"]
+    assert not {"salary", "note", "born"} & {
+        c.name for c in sqlglot.parse_one(text(request), dialect="duckdb").find_all(exp.Column)
+    }
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_request_of_the_corpus_is_one_statement_in_every_dialect(dialect):
+    for request in list(corpus.corpus().values())[::5]:
+        (tree,) = sqlglot.parse(text(request, dialect, hashing="portable"), dialect=dialect)
+        assert isinstance(tree, exp.Select | exp.Union)
+        for found in tree.find_all(exp.Identifier):
+            assert found.args["quoted"], found
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_nothing_else_than_select_is_ever_said(dialect):
+    for request in list(corpus.corpus().values())[::9]:
+        tree = sqlglot.parse_one(text(request, dialect), dialect=dialect)
+        assert not list(tree.find_all(exp.Insert, exp.Update, exp.Delete, exp.Command, exp.Drop))
+
+
+def test_rows_of_one_part():
+    request = corpus.asked(Part((DEPT, SMOKER), (Total(), Total(AGE)), NONE))
+    rows = [("a", True, 3, Decimal(2)), (None, None, 1, 0)]
+    assert cells(request, rows) == [{("a", True): (3, 2), (None, None): (1, 0)}]
+
+
+def test_rows_of_several_parts_stand_by_type():
+    request = corpus.asked(
+        Part((DEPT, LEVEL), (Total(), Total(AGE)), NONE),
+        Part((START, NOTE, SEEN), (Total(),), NONE),
+        Part((), (), NONE, spread=(1,)),
+        Part((), (Total(),), NONE),
+    )
+    day, moment = date(2020, 1, 1), datetime.fromisoformat("2020-01-02 10:00")
+    rows = [
+        # part, number, text, two days, two totals
+        (0, 7, "a", None, None, Decimal(5), Decimal(6)),
+        (1, None, "b", day, moment, 1, None),
+        (2, 1, None, None, None, 9, None),
+        (3, None, None, None, None, 4, None),
+    ]
+    assert cells(request, rows) == [
+        {("a", 7): (5, 6)},
+        {(day, "b", date(2020, 1, 2)): (1,)},
+        {(1,): (9,)},
+        {(): (4,)},
+    ]
+    assert cells(request, []) == [{}, {}, {}, {}]
+
+
+def test_a_hash_key_changes_the_choice_and_nothing_else():
+    request = corpus.asked(Part((DEPT,), (Total(SALARY, 1, 0),), Bounding("sample", 1, 1)))
+    for hashing in ("engine", "portable"):
+        one, two = (text(request, hashing=hashing, key=key) for key in ("a", "it's"))
+        assert one != two
+        assert len(sqlglot.parse(two, dialect="duckdb")) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (Request(corpus.SCHEMA, None, ()), "at least one part"),
+        (
+            corpus.asked(Part((e.Column("nothing", Number(0, 1)),), (Total(),), NONE)),
+            "no column 'nothing'",
+        ),
+        (
+            Request(
+                Schema("t", PerRow(), {"x": Hidden()}, {"x": "integer"}),
+                None,
+                (Part((e.Column("x", Number(0, 1)),), (Total(),), NONE),),
+            ),
+            "no column 'x'",
+        ),
+        (
+            Request(
+                Schema("t", PerPerson("p"), {"x": Bounds(0, 1, 1)}, {"x": "integer"}),
+                None,
+                (Part((), (Total(),), NONE),),
+            ),
+            "stores no column 'p'",
+        ),
+    ],
+)
+def test_what_is_refused(request_, words):
+    with pytest.raises(QueryError, match=words):
+        text(request_)
+
+
+def test_named_values_are_fenced_where_the_engine_would_copy_them():
+    request = corpus.asked(Part((), (Total(t.divide(BONUS, BONUS), 1, 0),), NONE))
+    assert "OFFSET" not in text(request)
+    deep = corpus.asked(Part((), (Total(t.divide(t.multiply(BONUS, AGE), BONUS), 1, 0),), NONE))
+    assert "OFFSET 0" in text(deep, "postgres")
+    assert "OFFSET" not in text(deep, "duckdb")
