@@ -22,7 +22,9 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,6 +45,9 @@ from discreet.mechanisms.selection import PermuteAndFlip
 from discreet.mechanisms.staircase import Staircase
 from discreet.privacy.convert import pure_rho_upper
 from discreet.privacy.loss import ApproxLoss, GaussianLoss
+from discreet.query.expr import Column
+from discreet.query.kinds import Number
+from discreet.query.plan import Aggregate, Output, Plan, PostAggregate
 from discreet.query.price import Target, priced
 from discreet.query.schema import PerPerson, PerRow, Schema
 from discreet.query.sql import parse
@@ -486,12 +491,14 @@ def a_rare_one(rng):
         bounding=rng.choice(["sample", "sample", "clamp"]),
         trusted=rng.random() < 0.3,
         neighbours=neighbours,
+        together=rng.choice([1, 1, 2]),
     )
     few = rng.choice(["{'code': [3]}", "{'code': [3, -7]}"])
     counted = rng.choice(["COUNT(*)", "COUNT(DISTINCT person_id)", "AVG(age)"])
     moved = rng.choice(["SUM(age - 60)", "AVG(COALESCE(age, 7))", "SUM(temperature)", "SUM(-age)"])
     known = PerRow(**replace, rows=4, together=rng.choice([1, 2]))
     loose = PerPerson("person_id", max_rows=rows, **replace)
+    rows_only, either = PerRow(neighbours=neighbours), rng.choice(TARGETS)
     other = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (other = TRUE, keys = {few}) code, "
     return rng.choice(
         [
@@ -499,6 +506,11 @@ def a_rare_one(rng):
             (kept, f"{other}{counted} FROM t GROUP BY code", Target(epsilon=1)),
             (rng.choice([known, loose, kept]), f"SELECT {moved} FROM t", rng.choice(TARGETS)),
             (kept, f"SELECT note, {counted} FROM t GROUP BY note", Target(epsilon=2, delta="1e-4")),
+            (
+                rng.choice([known, rows_only]),
+                f"SELECT code, {counted} FROM t GROUP BY code",
+                either,
+            ),
         ]
     )
 
@@ -511,12 +523,9 @@ def asked(text, schema, target):
         return None
 
 
-def one_round(rng, text=None):
+def one_round(rng, text, unit=None, target=None):
     source = source_of(rng.choice(list(WHO)), rng.choice(["engine", "engine", "portable"]))
-    unit, target = a_unit(rng), rng.choice(TARGETS)
-    if text is None and rng.random() < 0.3:
-        unit, text, target = a_rare_one(rng)
-    text = text or a_question(rng)
+    unit, target = unit or a_unit(rng), target or rng.choice(TARGETS)
     if ("note" in text or "NULL}" in text) and target.delta is None:
         target = Target(epsilon=1, delta="1e-6")
     question = asked(text, source.schema(unit), target)
@@ -527,22 +536,28 @@ def one_round(rng, text=None):
 @pytest.mark.parametrize("seed", range(3))
 def test_nobody_moves_what_is_released_by_more_than_was_charged(seed):
     tables = 0
-    for number in range(55 * ROUNDS):
-        tables += one_round(random.Random(f"{seed} {number}"))
-    assert tables >= 50
+    for number in range(30 * ROUNDS):
+        rng = random.Random(f"{seed} {number}")
+        tables += one_round(rng, a_question(rng))
+    assert tables >= 30
 
 
 @pytest.mark.slow
-def test_nobody_moves_what_generated_questions_release_by_more_than_was_charged():
-    tables = []
+def test_nor_in_rare_cases():
+    for number in range(130 * ROUNDS):
+        rng = random.Random(f"rare {number}")
+        unit, text, target = a_rare_one(rng)
+        one_round(rng, text, unit, target)
 
-    @settings(max_examples=30 * ROUNDS)
+
+@pytest.mark.slow
+def test_nor_in_generated_questions():
+    @settings(max_examples=25 * ROUNDS)
     @given(questions(), st.integers(0, 2**32))
     def run(text, seed):
-        tables.append(one_round(random.Random(seed), text))
+        one_round(random.Random(seed), text)
 
     run()
-    assert sum(tables) >= 10
 
 
 # what is found
@@ -551,7 +566,7 @@ def test_nobody_moves_what_generated_questions_release_by_more_than_was_charged(
 @pytest.mark.parametrize("seed", range(2))
 def test_nobody_moves_what_bounds_and_rows_are_found_from(seed):
     rng = random.Random(f"find {seed}")
-    for _ in range(3 * ROUNDS):
+    for _ in range(2 * ROUNDS):
         source, unit = source_of(rng.choice(list(WHO)), "engine"), a_unit(rng)
         schema = source.schema(unit)
         requests = [find.bounds_request(schema, name) for name in ("salary", "age", "temperature")]
@@ -598,7 +613,7 @@ def seen(source, unit, text, target, rows):
 
 def test_an_analyst_sees_the_same_besides_the_noise():
     rng, answers = random.Random("seen"), 0
-    for _ in range(25 * ROUNDS):
+    for _ in range(15 * ROUNDS):
         source, unit = source_of(rng.choice(list(WHO)), "engine"), a_unit(rng)
         text, target = a_question(rng), rng.choice(TARGETS)
         table, neighbours = tables_of(rng, unit, source.who)
@@ -607,4 +622,94 @@ def test_an_analyst_sees_the_same_besides_the_noise():
         )
         assert first == second, text
         answers += first[0] is not QueryError
-    assert answers >= 10
+    assert answers >= 5
+
+
+# one odd row
+
+
+def known(*values, why):
+    """A case that fails today: remove the mark together with the fault."""
+    return pytest.param(*values, marks=pytest.mark.xfail(strict=False, reason=why))
+
+
+NANO = "TIMESTAMP_NS is compared with bounds beyond its own range, and fails if a row is missing"
+WIDE = "UHUGEINT beyond 2^127 is cast to a signed type where the bounds go below 0"
+SPAN = dp.Dates("1900-01-01", "2300-12-31")
+STORED = [
+    ("DOUBLE", "5", "'nan'", dp.Bounds(-1000, 1000, "0.1")),
+    ("DOUBLE", "5", "'-inf'", dp.Bounds(-(2**61), 2**61, 1)),
+    ("FLOAT", "5", "'inf'", dp.Keys([5, 7, 10**12])),
+    ("BIGINT", "5", "-9223372036854775808", dp.Bounds(0, 700, 7)),
+    ("UBIGINT", "5", "18446744073709551615", dp.Bounds(-1000, 1000, "0.1")),
+    ("HUGEINT", "5", "-170141183460469231731687303715884105728", dp.Bounds(-9, 9)),
+    known("UHUGEINT", "5", f"{2**128 - 1}", dp.Bounds(-9, 9), why=WIDE),
+    ("DECIMAL(38, 10)", "5", "-1e27", dp.Bounds(-9, 9)),
+    ("VARCHAR", "'5'", "'1e999'", dp.Bounds(-9, 9)),
+    ("VARCHAR", "'2020-01-01'", "'290309-12-22 (BC)'", SPAN),
+    ("VARCHAR", "'x'", "chr(0)", dp.Keys(["x"])),
+    ("DATE", "'2020-01-01'", "'-infinity'", SPAN),
+    ("TIMESTAMP", "'2020-01-01'", "'infinity'", SPAN),
+    ("TIMESTAMP_S", "'2020-01-01'", "NULL", SPAN),
+    ("TIMESTAMPTZ", "'2020-01-01 00:00+00'", "'infinity'", SPAN),
+    known("TIMESTAMP_NS", "'2020-01-01'", "NULL", SPAN, why=NANO),
+]
+
+
+@pytest.mark.parametrize(("stored", "ordinary", "odd", "declared"), STORED)
+def test_one_odd_row_does_not_fail_the_engine(stored, ordinary, odd, declared):
+    """A failure counts as an empty table: if one row could cause it, she would move everything."""
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute(f"CREATE TABLE t (c {stored})")
+    connection.execute(f"INSERT INTO t SELECT {ordinary}::{stored} FROM range(1000)")
+    for _ in range(2):
+        t = dp.Table(connection, table="t", unit=dp.PerRow(), columns={"c": declared})
+        faults = []
+        session = t.session(epsilon=100, audience="analyst", on_fault=faults.append)
+        answer = session.ask("SELECT COUNT(*) AS n, COUNT(c) AS c FROM t", epsilon=10)
+        assert not faults
+        assert answer["c"][0] == pytest.approx(1000, abs=10)
+        connection.execute(f"INSERT INTO t VALUES (CAST({odd} AS {stored}))")
+
+
+def badly_encoded(texts):
+    """An arrow column with any bytes in it: nobody checks them."""
+    ends = np.cumsum([0, *map(len, texts)]).astype("int32")
+    buffers = [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(pa.string(), len(texts), buffers)
+
+
+@pytest.mark.xfail(strict=False, reason="text that is no UTF-8 fails when it comes back as a key")
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_text_that_is_no_utf_8_does_not_fail_the_engine(tmp_path, form):
+    source = pa.table({"c": badly_encoded([b"x"] * 100 + [b"\xff"])})
+    if form == "parquet":
+        pq.write_table(source, tmp_path / "t.parquet")
+        source = tmp_path / "t.parquet"
+    t = dp.Table(source, unit=dp.PerRow(), columns={"c": dp.FreeText()}, name="t")
+    faults = []
+    session = t.session(epsilon=100, delta="0.1", audience="analyst", on_fault=faults.append)
+    answer = session.ask("SELECT c, COUNT(*) AS n FROM t GROUP BY c", epsilon=10, delta="1e-6")
+    assert not faults
+    assert answer["c"] == ["x"]
+
+
+# a question that lies
+
+
+@pytest.mark.xfail(strict=False, reason="a plan and an expression are taken at their word")
+def test_a_plan_cannot_say_what_a_column_is():
+    """The kind of an expression decides the noise: it has to be the declaration's."""
+    t = dp.Table(
+        {"salary": [400_000.0, 1.0]},
+        unit=PerRow(),
+        columns={"salary": dp.Bounds(0, 400_000, 1)},
+        name="t",
+    )
+    session = t.session(epsilon=10, audience="analyst")
+    lie = Column("salary", Number(0, 1))
+    plan = Plan("t", None, (), (Output("s", PostAggregate(Aggregate("sum", lie))),))
+    for question in (plan, t.query().sum(lie)):
+        with pytest.raises(dp.DiscreetError):
+            session.ask(question, epsilon=1)
+    assert str(session.left) == "epsilon 10"

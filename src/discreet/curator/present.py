@@ -14,6 +14,7 @@ from fractions import Fraction
 from discreet.curator.answer import Answered
 from discreet.curator.quantiles import rank_error
 from discreet.curator.release import Release
+from discreet.curator.values import finished
 from discreet.exact import shown
 from discreet.privacy.compose import sequential
 from discreet.privacy.guarantee import Guarantee, PureDP
@@ -99,9 +100,7 @@ def _values(found: Answered, place: int) -> dict[Aggregate, int | float | None]:
 
 
 def _plain(value: Released) -> Value:
-    if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else float(value)
-    return value
+    return finished(value, where="the answer") if isinstance(value, Fraction) else value
 
 
 def _words(question: Priced, output: Output, confidence: Fraction) -> str:
