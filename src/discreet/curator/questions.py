@@ -45,8 +45,14 @@ class _Recent(dict[_K, _V]):
 
 
 def plan_of(question: Question, schema: Schema) -> Plan:
-    """The question as a frozen value, under a declaration."""
+    """The question as a frozen value, under a declaration.
+
+    A plan that is handed in has to be what its own SQL means here: what it says about the range of
+    a column decides the noise, and is not believed.
+    """
     if isinstance(question, Plan):
+        if parse(to_sql(question, schema), schema) != question:
+            raise QueryError("this plan is not one of this table: build it by SQL or table.query()")
         return question
     if isinstance(question, Query):
         return question.with_schema(schema).plan

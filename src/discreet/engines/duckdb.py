@@ -30,7 +30,7 @@ from sqlglot import exp
 
 from discreet.engines.base import Engine, Hashing
 from discreet.engines.compile import cells, columns_used, statement
-from discreet.engines.dialects import cast, column, name
+from discreet.engines.dialects import column, name
 from discreet.errors import EngineError, ParameterError
 from discreet.exact import whole
 from discreet.query.request import Cells, Request
@@ -286,9 +286,9 @@ class DuckDB(Engine):
         person = unit.column if isinstance(unit, PerPerson) else None
         used = dict.fromkeys(columns_used(request))
         replaced = {
-            title: _replaced(title, self._types[title])
+            title: _in_utc(title)
             for title in used
-            if title != person and _is_odd(self._types.get(title, ""))
+            if title != person and self._types.get(title) == "TIMESTAMP WITH TIME ZONE"
         }
         if not replaced:
             return self._relation
@@ -314,19 +314,10 @@ def _storage(type_: str) -> Storage:
     return _STORAGE.get(plain, "other")
 
 
-def _is_odd(type_: str) -> bool:
-    wide = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", type_)
-    return type_ == "TIMESTAMP WITH TIME ZONE" or (wide is not None and int(wide[1]) > 15)
-
-
-def _replaced(title: str, type_: str) -> exp.Expr:
-    """A moment as the time in UTC; a long decimal as the nearest double, which only text gives."""
-    raw = column(title, "s")
-    if type_ == "TIMESTAMP WITH TIME ZONE":
-        return exp.Anonymous(this="timezone", expressions=[exp.Literal.string("UTC"), raw])
-    if _storage(type_) == "integer":
-        return raw
-    return cast(cast(raw, "TEXT"), "DOUBLE")
+def _in_utc(title: str) -> exp.Expr:
+    """A moment as the time in UTC, whatever the session's time zone."""
+    zone = exp.Literal.string("UTC")
+    return exp.Anonymous(this="timezone", expressions=[zone, column(title, "s")])
 
 
 # names and relations

@@ -37,7 +37,7 @@ from discreet.query.plan import (
     PostCall,
     PostGroup,
 )
-from discreet.query.render import to_sql
+from discreet.query.render import expr_sql, to_sql
 from discreet.query.schema import FindBounds, Schema
 from discreet.query.scope import base, checked
 from discreet.query.sql import order_of
@@ -372,8 +372,10 @@ class Query:
 
 def _labelled(text: Text, schema: Schema) -> tuple[str | None, e.Expr]:
     """An expression about a row, and its alias if it has one."""
-    if not isinstance(text, str):
-        return None, checked(text)
+    if not isinstance(text, str):  # what it says about ranges decides the noise: read it again
+        if _labelled(expr_sql(text), schema)[1] != checked(text):
+            raise QueryError("this expression is not one of this table: write it as SQL text")
+        return None, text
     node, label = fragment(text, what="a column or a condition"), None
     if isinstance(node, exp.Alias):
         only(node, "this", "alias")
