@@ -41,6 +41,7 @@ def test_every_source_file_has_its_test_file():
         "audit/report.py": "audit/test_catalogue.py",
         "cli/show.py": "cli/test_cli.py",
         "gallery/demo.py": "cli/test_cli.py",
+        "engines/base.py": "engines/contract.py",
         "errors.py": "test_public.py",
     }
     base = ROOT / "src/discreet"

@@ -498,6 +498,7 @@ def a_rare_one(rng):
     moved = rng.choice(["SUM(age - 60)", "AVG(COALESCE(age, 7))", "SUM(temperature)", "SUM(-age)"])
     known = PerRow(**replace, rows=4, together=rng.choice([1, 2]))
     loose = PerPerson("person_id", max_rows=rows, **replace)
+    home = PerPerson("person_id", max_rows=1, max_groups=1, neighbours=neighbours, together=2)
     rows_only, either = PerRow(neighbours=neighbours), rng.choice(TARGETS)
     other = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (other = TRUE, keys = {few}) code, "
     return rng.choice(
@@ -506,6 +507,8 @@ def a_rare_one(rng):
             (kept, f"{other}{counted} FROM t GROUP BY code", Target(epsilon=1)),
             (rng.choice([known, loose, kept]), f"SELECT {moved} FROM t", rng.choice(TARGETS)),
             (kept, f"SELECT note, {counted} FROM t GROUP BY note", Target(epsilon=2, delta="1e-4")),
+            (rng.choice([loose, kept]), f"SELECT {LEVELS} FROM t", Target(epsilon=1)),
+            (home, f"SELECT note, {counted} FROM t GROUP BY note", Target(epsilon=2, delta="1e-4")),
             (
                 rng.choice([known, rows_only]),
                 f"SELECT code, {counted} FROM t GROUP BY code",

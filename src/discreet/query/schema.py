@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -47,10 +47,8 @@ MOST_KEYS = 1_000_000
 """The largest number of public cells that one question may list."""
 MOST_ROWS = 1 << 40
 """The row limit that overflow proofs use unless the owner states another one."""
-
 Storage = Literal["integer", "real", "text", "boolean", "date", "timestamp", "other"]
 """How an engine stores a column, as far as the cleaning needs to know."""
-
 Key = int | bool | str | date
 Enforced = Literal["best", "weight", "sample", "clamp"]
 
@@ -79,12 +77,7 @@ class Bounds:
     grid_is_given: bool = field(compare=False, repr=False)
 
     def __init__(
-        self,
-        low: Exact,
-        high: Exact,
-        grid: Exact | None = None,
-        *,
-        missing: Exact | None = None,
+        self, low: Exact, high: Exact, grid: Exact | None = None, *, missing: Exact | None = None
     ) -> None:
         put = object.__setattr__
         first, last = rational(low, name="low"), rational(high, name="high")
@@ -489,11 +482,8 @@ class Schema:
         found = self.columns.get(name)
         if found is None or isinstance(found, Hidden):
             usable = sorted(n for n, d in self.columns.items() if not isinstance(d, Hidden))
-            listed = ", ".join(usable) or "none"
-            raise QueryError(
-                f"the table {self.name!r} has no column {name!r} that a question may use; "
-                f"there are: {listed}"
-            )
+            there = f"that a question may use; there are: {', '.join(usable) or 'none'}"
+            raise QueryError(f"the table {self.name!r} has no column {name!r} {there}")
         return found
 
     def kind(self, name: str) -> Kind:
@@ -504,11 +494,5 @@ class Schema:
                 f"the bounds of {name!r} have still to be found: ask through a session, which "
                 f"spends epsilon {shown(found.epsilon)} on it first"
             )
-        if isinstance(found, Hidden):  # pragma: no cover - declaration() refuses it
-            raise QueryError(f"the column {name!r} is hidden")
+        assert not isinstance(found, Hidden)  # noqa: S101 - declaration() refuses it
         return found.kind
-
-
-def days(low: date, high: date) -> tuple[date, ...]:
-    """Every day from low to high."""
-    return tuple(low + timedelta(days=i) for i in range((high - low).days + 1))
