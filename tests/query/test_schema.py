@@ -23,7 +23,6 @@ from discreet.query.schema import (
     PerRow,
     PublicTable,
     Schema,
-    days,
     declared,
     storable,
 )
@@ -153,10 +152,7 @@ def test_units():
     assert PerRow(neighbours="replace", rows=5).rows == 5
 
 
-def test_days_and_text():
-    assert days(date(2020, 2, 28), date(2020, 3, 1)) == (
-        date(2020, 2, 28), date(2020, 2, 29), date(2020, 3, 1),
-    )  # fmt: skip
+def test_text():
     assert storable("Ärzte ☃ 𝄞")
     assert not storable("a\0")
     assert not storable("\udfff")
