@@ -58,6 +58,7 @@ Audience = Literal["owner", "analyst"]
 _SUPPOSED = Bounds(1, 1_000_000)
 """Bounds that stand for those to be found while a question is only checked."""
 _log = logging.getLogger("discreet.owner")
+_log.addHandler(logging.NullHandler())  # never to an analyst's terminal unless somebody says so
 
 
 class Session(Questions):
