@@ -18,7 +18,7 @@ from discreet.curator.session import Audience, Session
 from discreet.engines.base import Engine
 from discreet.engines.check import check_columns
 from discreet.engines.sources import open_source
-from discreet.errors import EngineError, ParameterError, UnsupportedError
+from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, whole
 from discreet.privacy.budget import Budget, Chargeable
 from discreet.privacy.guarantee import delta_of
@@ -136,7 +136,7 @@ class Table:
         budget: Chargeable | None = None,
         audience: Audience = "owner",
         confidence: Exact = "0.95",
-        on_fault: Callable[[EngineError], None] | None = None,
+        on_fault: Callable[[Exception], None] | None = None,
     ) -> Session:
         """Open a session with a budget of its own, or on one that is shared.
 
@@ -147,7 +147,7 @@ class Table:
             budget: a `dp.Budget` that other sessions charge too.
             audience: "owner", who may see a database's own errors, or "analyst", who may not.
             confidence: of intervals.
-            on_fault: told of every database error that an analyst is not shown.
+            on_fault: told of every error that an analyst is not shown.
         """
         neighbours = self.schema.unit.neighbours
         if budget is None and epsilon is None and rho is None:

@@ -32,7 +32,7 @@ UNITS = [
     PerPerson("id", max_rows=2),
     PerPerson("id", max_rows="find", find_epsilon=1, neighbours="replace", together=2),
     PerPerson("id", max_rows=1, trusted=True),
-    PerPerson("id", max_rows=1, max_groups=5, trusted=True),
+    PerPerson("id", max_rows=3, trusted=True),
 ]
 
 
@@ -78,7 +78,7 @@ def test_a_person_counts_once_in_all(unit):
     schema = schema_for(unit)
     noise = find_noise(unit, Fraction(1), scale=_once(unit).scale)
     values = [-7, 0, 900, None]
-    most = 1 if isinstance(unit, PerRow) or (unit.trusted and unit.max_groups is None) else 3
+    most = 1 if isinstance(unit, PerRow) or (unit.trusted and unit.max_rows == 1) else 3
     sizes = range(most + 1)
     people = [
         {key: n for key, (n,) in binned(schema, [list(p)]).items() if key != (None,)}
@@ -97,9 +97,9 @@ def test_a_person_counts_once_in_all(unit):
     assert noise.neighbours == unit.neighbours
 
 
-def test_one_row_in_each_of_several_groups_is_not_one_row_in_all():
+def test_only_one_row_in_all_needs_no_bounding():
     assert _once(PerPerson("id", max_rows=1, trusted=True)).way == "none"
-    assert _once(PerPerson("id", max_rows=1, max_groups=5, trusted=True)).way == "weight"
+    assert _once(PerPerson("id", max_rows=2, trusted=True)).way == "weight"
     assert _once(PerPerson("id", max_rows=1)).way == "weight"
 
 

@@ -333,3 +333,42 @@ def test_means_of_a_public_number_of_rows():
     question = "SELECT AVG(age) AS m FROM t"
     finer = session.price(question, epsilon=1, rows=300)["m"].half_width
     assert finer < 0.75 * private.price(question, epsilon=1, rows=300)["m"].half_width
+
+
+def test_trust_is_about_all_rows_of_a_person():
+    with pytest.raises(dp.ParameterError, match="cannot be trusted"):
+        dp.PerPerson("person_id", max_rows=4, max_groups=3, trusted=True)
+
+
+@pytest.mark.parametrize("where", ["answered", "presented"])
+def test_whatever_fails_after_the_charge_an_analyst_sees_an_answer(monkeypatch, where):
+    """Once, for the data: the answer of an empty table follows, and only the owner is told."""
+    import discreet.curator.session as module
+
+    real, calls = getattr(module, where), []
+
+    def broken(*given, **named):
+        calls.append(given)
+        if len(calls) == 1:
+            raise OverflowError("a private number did not fit")
+        return real(*given, **named)
+
+    monkeypatch.setattr(module, where, broken)
+
+    def careless(fault):
+        raise RuntimeError(f"the owner's own mistake: {fault}")
+
+    session = table().session(epsilon=1, audience="analyst", on_fault=careless)
+    answer = session.ask(BY_DEPT, epsilon="1/4")
+    assert len(answer) == 4
+    assert str(session.left) == "epsilon 3/4"
+    calls.clear()
+    with pytest.raises(OverflowError):
+        table().session(epsilon=1).ask(BY_DEPT, epsilon="1/4")
+
+
+def test_equal_constants_of_different_kinds_are_different_questions():
+    session = table().session(epsilon=1)
+    for said, value in (("TRUE", True), ("1", 1)):
+        text = f"SELECT CASE WHEN COUNT(*) > -1000 THEN {said} ELSE {said} END AS x FROM t"
+        assert session.ask(text, epsilon="1/4")["x"][0] is value

@@ -379,7 +379,7 @@ def test_the_parts_of_the_request_come_in_order_with_people_last():
     assert median.keys[0] == G
     assert len(median.keys) == 2
     assert people == type(people)((G,), (), Bounding("sample", None, 2), people=True)
-    trusted = PerPerson("id", max_rows=3, max_groups=2, trusted=True)
+    trusted = PerPerson("id", max_rows=3, trusted=True)
     *_, people = ask(MEAN, unit=trusted, target=APPROX, unknown=True).request.parts
     assert people.bounding == Bounding("none")
     *_, rows_ = ask(MEAN, target=APPROX, unknown=True).request.parts

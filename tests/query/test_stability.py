@@ -119,18 +119,25 @@ def test_many_rows_and_several_groups(name, neighbours, max_rows, max_groups, ot
 @pytest.mark.parametrize("neighbours", BOTH)
 @pytest.mark.parametrize("max_groups", [1, 2, None])
 @pytest.mark.parametrize("other", [False, True])
-@pytest.mark.parametrize("trusted", [False, True])
-def test_people_in_groups(neighbours, max_groups, other, trusted):
+def test_people_in_groups(neighbours, max_groups, other):
     plan = question(PEOPLE, keys=["a", "b"], other=other)
-    unit = PerPerson("id", max_groups=max_groups, neighbours=neighbours, trusted=trusted)
+    unit = PerPerson("id", max_groups=max_groups, neighbours=neighbours)
     if max_groups is None and other:
         with pytest.raises(QueryError, match="max_groups"):
             every_way(plan, unit)
         return
     people = list(everybody(rows([1], "abcde"), 4))
-    if trusted and max_groups:
-        people = [p for p in people if len({row["g"] for row in p}) <= max_groups]
-    check("people", plan, unit, people, tight=max_groups == 1 and not trusted)
+    check("people", plan, unit, people, tight=max_groups == 1)
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize("max_rows", [1, 2, 3])
+def test_trusted_people_in_groups(neighbours, other, max_rows):
+    """However they are grouped: a person is in no more groups than she has rows."""
+    plan = question(PEOPLE, keys=["a", "b"], other=other)
+    unit = PerPerson("id", max_rows=max_rows, neighbours=neighbours, trusted=True)
+    check("people", plan, unit, list(everybody(rows([1], "abcde"), max_rows)), tight=False)
 
 
 def test_a_person_in_many_unlisted_groups_is_bounded_by_what_was_declared():
@@ -140,7 +147,7 @@ def test_a_person_in_many_unlisted_groups_is_bounded_by_what_was_declared():
     _, ways = every_way(plan, unit)
     assert [way.bounding.way for way in ways] == ["weight", "sample"]
     check("people", plan, unit, list(everybody(rows([1], "abcdef"), 4)), tight=False)
-    trusted = PerPerson("id", max_rows=1, max_groups=5, trusted=True)
+    trusted = PerPerson("id", max_rows=5, trusted=True)
     alone = [rows([1], "bcdef")]
     check("rows", question(COUNT, keys=["a"], other=True), trusted, alone)
     check("people", plan, trusted, alone)
@@ -150,16 +157,11 @@ def test_a_person_in_many_unlisted_groups_is_bounded_by_what_was_declared():
 @pytest.mark.parametrize("neighbours", BOTH)
 def test_trusted_people(name, neighbours):
     wanted, values = QUESTIONS[name]
-    unit = PerPerson("id", max_rows=1, max_groups=2, trusted=True, neighbours=neighbours)
-    people = [
-        p
-        for p in everybody(rows(values, "abcd"), 2)
-        if len({row["g"] for row in p}) == len(p)
-    ]  # fmt: skip
-    (way,) = check(name, question(*wanted, keys="abcd"), unit, people)
-    assert way.bounding.way == "none"
-    whole = PerPerson("id", max_rows=2, trusted=True, neighbours=neighbours)
-    check(name, question(*wanted, keys="abcd"), whole, list(everybody(rows(values, "ab"), 2)))
+    unit = PerPerson("id", max_rows=2, trusted=True, neighbours=neighbours)
+    people = list(everybody(rows(values, "ab"), 2))
+    for asked in (question(*wanted, keys="abcd"), question(*wanted)):
+        (way,) = check(name, asked, unit, people)
+        assert way.bounding.way == "none"
 
 
 @pytest.mark.parametrize("neighbours", BOTH)

@@ -73,9 +73,7 @@ def bounds_request(schema: Schema, column: str) -> Request:
 
 
 def _once(unit: Unit) -> Bounding:
-    if isinstance(unit, PerRow):
-        return Bounding("none")
-    if unit.trusted and unit.max_rows == 1 and unit.max_groups is None:  # one row in all
+    if isinstance(unit, PerRow) or (unit.trusted and unit.max_rows == 1):
         return Bounding("none")
     return Bounding("weight", 1, None, 1 << 20)
 

@@ -87,7 +87,7 @@ class Questions:
         """Take a declaration: what was decided under another one does not hold any more."""
         self._schema = schema
         self._plans: _Recent[str, Plan] = _Recent()
-        self._prices: _Recent[tuple[Plan, Target], tuple[Priced, str]] = _Recent()
+        self._prices: _Recent[tuple[Plan, str, Target], tuple[Priced, str]] = _Recent()
 
     def plan(self, question: Question) -> Plan:
         """The question as a frozen value."""
@@ -104,13 +104,15 @@ class Questions:
 
     def _priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
         """The question with its noise, and its statement: decided once for equal questions."""
-        found = self._prices.get((plan, target))
+        said = repr((plan.outputs, plan.having, plan.order))  # TRUE and 1 are equal, and differ
+        key = (plan, said, target)
+        found = self._prices.get(key)
         if found is None:
             question = priced(plan, self._schema, target)
             statement = NOTHING
             if question.request.parts:
                 statement = self._engine.statement(question.request)
-            found = self._prices.keep((plan, target), (question, statement))
+            found = self._prices.keep(key, (question, statement))
         return found
 
     def _level(self, confidence: Exact | None) -> Fraction:

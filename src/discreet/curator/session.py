@@ -36,7 +36,7 @@ from discreet.curator.present import presented
 from discreet.curator.questions import Question, Questions, plan_of, target_of
 from discreet.curator.release import Release
 from discreet.engines.base import Engine
-from discreet.errors import BudgetExceededError, DiscreetError, EngineError, ParameterError
+from discreet.errors import BudgetExceededError, DiscreetError, ParameterError
 from discreet.exact import Exact, shown, written
 from discreet.noise.source import system_source
 from discreet.privacy.balance import Balance
@@ -75,7 +75,7 @@ class Session(Questions):
         *,
         audience: Audience = "owner",
         confidence: Exact = "0.95",
-        on_fault: Callable[[EngineError], None] | None = None,
+        on_fault: Callable[[Exception], None] | None = None,
     ) -> None:
         if audience not in ("owner", "analyst"):
             raise ParameterError("audience", audience, "must be 'owner' or 'analyst'")
@@ -182,6 +182,15 @@ class Session(Questions):
         exact: Sequence[Cells] = ()
         if question.request.parts:
             exact = self._charged(question.losses, question.request, statement)
+        try:
+            return self._released(question, exact, confidence)
+        except Exception as fault:
+            if self._audience == "owner":
+                raise
+            self._tell(fault)
+            return self._released(question, [{} for _ in exact], confidence)
+
+    def _released(self, question: Priced, exact: Sequence[Cells], confidence: Fraction) -> Release:
         found = answered(question, exact, system_source(), confidence=confidence)
         return presented(
             question, found, sql=to_sql(question.plan, self._schema), confidence=confidence,
@@ -194,17 +203,21 @@ class Session(Questions):
         self._budget.charge(*losses)
         try:
             return self._engine.run(request, statement, progress=self._audience == "owner")
-        except EngineError as fault:
+        except Exception as fault:
             if self._audience == "owner":
                 raise
             self._tell(fault)
             return [{} for _ in request.parts]
 
-    def _tell(self, fault: EngineError) -> None:
-        if self._on_fault is not None:
-            self._on_fault(fault)
-        else:
-            _log.error("an engine failed during a question", exc_info=fault)
+    def _tell(self, fault: Exception) -> None:
+        """Tell the owner, and nobody else: not even that telling failed."""
+        try:
+            if self._on_fault is not None:
+                self._on_fault(fault)
+                return
+        except Exception as another:  # noqa: BLE001 - it would reach the analyst
+            _log.error("on_fault failed", exc_info=another)
+        _log.error("a question failed after it was charged", exc_info=fault)
 
     def _ready(self, question: Question) -> Plan:
         """The plan, after everything that it needs and that has to be found was found.

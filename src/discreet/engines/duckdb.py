@@ -51,6 +51,7 @@ _STORAGE: dict[str, Storage] = {
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "timestamp"),
     "TIMESTAMP WITH TIME ZONE": "timestamp",
 }
+_REPLACED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "UHUGEINT")
 _LOCKED = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -69,6 +70,8 @@ _SESSION = {
     "enable_progress_bar_print": "false",
 }
 """What is set for the cursor of a connection that was handed in."""
+_PAUSE = 0.1
+"""Seconds between two looks at a running statement."""
 _LONGEST_LINE = 1 << 24
 """The longest line of a CSV file, in bytes; longer ones are left out."""
 
@@ -244,7 +247,7 @@ class DuckDB(Engine):
                 with _bar(shown=progress) as advance:
                     while True:
                         try:
-                            return answer.result(0.1)  # an endless wait may hear no interrupt
+                            return answer.result(_PAUSE)  # an endless wait may hear no interrupt
                         except Late:
                             if answer.done():
                                 raise
@@ -252,7 +255,7 @@ class DuckDB(Engine):
             finally:
                 while not answer.done():  # interrupted
                     self._connection.interrupt()
-                    wait([answer], timeout=0.1)
+                    wait([answer], timeout=_PAUSE)
                 thread.join()
 
     def _fulfil(self, answer: Future[list[tuple[Any, ...]]], text: str) -> None:
@@ -286,9 +289,9 @@ class DuckDB(Engine):
         person = unit.column if isinstance(unit, PerPerson) else None
         used = dict.fromkeys(columns_used(request))
         replaced = {
-            title: _in_utc(title)
+            title: _replaced(title, self._types[title])
             for title in used
-            if title != person and self._types.get(title) == "TIMESTAMP WITH TIME ZONE"
+            if title != person and self._types.get(title) in _REPLACED
         }
         if not replaced:
             return self._relation
@@ -314,10 +317,22 @@ def _storage(type_: str) -> Storage:
     return _STORAGE.get(plain, "other")
 
 
-def _in_utc(title: str) -> exp.Expr:
-    """A moment as the time in UTC, whatever the session's time zone."""
-    zone = exp.Literal.string("UTC")
-    return exp.Anonymous(this="timezone", expressions=[zone, column(title, "s")])
+def _replaced(title: str, type_: str) -> exp.Expr:
+    """A column in a type that every comparison can hold; no value can fail here.
+
+    A moment becomes the time in UTC, whatever the session's time zone, and other precisions become
+    microseconds: nanoseconds cannot be compared with the year 2300. Beyond the calendar they are
+    missing. Unsigned integers of 128 bits are cut at 2^126, far beyond all bounds.
+    """
+    value = column(title, "s")
+    if type_ == "TIMESTAMP WITH TIME ZONE":
+        moved = exp.Anonymous(this="timezone", expressions=[exp.Literal.string("UTC"), value])
+        return exp.Anonymous(this="TRY", expressions=[moved])
+    if type_ == "UHUGEINT":
+        top = exp.cast(exp.Literal.number(1 << 126), "UHUGEINT", dialect="duckdb")
+        inside = exp.case().when(exp.GT(this=value, expression=top), top.copy()).else_(value.copy())
+        return exp.cast(inside, "HUGEINT", dialect="duckdb")
+    return exp.TryCast(this=value, to=exp.DataType.build("TIMESTAMP", dialect="duckdb"))
 
 
 # names and relations

@@ -351,8 +351,7 @@ class PerPerson:
         max_groups: in how many groups of a question one person counts at most.
         bounding: how it is enforced: "weight", "sample" or "clamp" (`discreet.query.request`), or
             "best", which takes what gives the least error.
-        trusted: the bounds above are known to hold, and are not enforced. Without it they are
-            enforced by the compiled query, whatever the table holds.
+        trusted: nobody has more than `max_rows` rows in all. Else the statement enforces it.
         neighbours: "add_or_remove", or "replace": then the number of people may be public.
         people: with "replace", the public number of people.
         together: people who come or go together (households).
@@ -394,6 +393,9 @@ class PerPerson:
             problem = f"must be one of {', '.join(get_args(Enforced))}"
             raise ParameterError("bounding", bounding, problem)
         put(self, "bounding", bounding)
+        if trusted and max_groups is not None:  # true of one grouping, it says little of another
+            problem = "cannot be trusted: say max_rows=..., the rows of a person in all, without it"
+            raise ParameterError("max_groups", max_groups, problem)
         put(self, "trusted", bool(trusted))
         put(self, "neighbours", neighbours_of(neighbours))
         put(self, "people", _public_size(people, self.neighbours, "people"))

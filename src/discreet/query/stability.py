@@ -155,8 +155,8 @@ def _rows(block: Block, plan: Plan, unit: PerPerson) -> tuple[Stability, ...]:
         raise QueryError("max_rows has still to be found: ask through a session, which finds it")
     groups = _groups(plan, unit.max_groups)
     if unit.trusted:
-        why = f"trusted: at most {_said(most, groups)} of one person" + _unit_words(unit)
-        return (_made(block, plan, unit, Bounding("none"), rows=most, groups=groups, why=why),)
+        why = f"trusted: at most {_said(most, 1)} of one person" + _unit_words(unit)
+        return (_made(block, plan, unit, Bounding("none"), rows=most, groups=1, why=why),)
     bits = _weight_bits(block, unit, most * groups)
     ways = [_weighted(block, plan, unit, most * groups, bits)] if bits else []
     if block.what != "quantile" and (unit.max_groups is not None or not plan.groupings):
