@@ -5,11 +5,18 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import chi2
 
-from discreet.errors import SourceExhaustedError
+from discreet.errors import ParameterError, SourceExhaustedError
 from discreet.noise import source as module
-from discreet.noise.source import ReplayedSource, SystemSource, system_source
+from discreet.noise.source import (
+    KeyedSource,
+    ReplayedSource,
+    SystemSource,
+    new_key,
+    system_source,
+)
 
 
 def in_child(action):
@@ -142,3 +149,47 @@ def test_nothing_can_be_seeded():
     for maker in (SystemSource, system_source):
         with pytest.raises(TypeError):
             maker(seed=1)
+
+
+# under a key
+
+
+def calls(source):
+    few = [source.bits(count) for count in (1, 3, 8, 9, 64, 65, 200)]
+    return (
+        few,
+        source.array(1000, 16).tolist(),
+        source.array(70_000, 64).sum(),
+        source.below(10**30),
+    )
+
+
+def test_a_key_gives_the_same_bits_again_and_no_other_key_does():
+    key = new_key()
+    assert calls(KeyedSource(key)) == calls(KeyedSource(key))
+    assert calls(KeyedSource(key)) != calls(KeyedSource(new_key()))
+    source = KeyedSource(key)
+    assert calls(source) != calls(source)
+
+
+def test_a_keyed_stream_is_the_counter_mode_of_its_key():
+    """Known answer: AES-256 of the counters 0 and 1 under the key 00 01 .. 1f."""
+
+    key = bytes(range(32))
+    block = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()
+    wanted = block.update(bytes(16) + bytes(15) + b"\x01")
+    source = KeyedSource(key)
+    assert source.bits(64) == int.from_bytes(wanted[:8], "little")
+    assert source.array(3, 64).tobytes() == wanted[8:32]
+
+
+@pytest.mark.parametrize("key", [b"", b"short", bytes(33), "x" * 32, None, 7, bytearray(32)])
+def test_a_key_has_256_bits(key):
+    with pytest.raises(ParameterError, match="32 bytes"):
+        KeyedSource(key)
+
+
+def test_a_key_is_not_shown():
+    key = new_key()
+    assert repr(KeyedSource(key)) == "<KeyedSource>"
+    assert new_key() != key

@@ -1,11 +1,13 @@
-"""Supplies of random bits: the system's, and a replayed one for tests.
+"""Supplies of random bits: the system's, one under a key of its own, and a replayed one for tests.
 
 `SystemSource` serves few bits from a small buffer of operating-system randomness, and many bits
 from an AES-256 counter stream under a fresh key that is used for that one request and dropped.
 So the only state that outlives a call is unused system randomness, and a guessed or stolen key
 concerns one vector of noise.
 
-No generator here can be seeded. Tests hand in a `ReplayedSource`, which raises when it runs out.
+`KeyedSource` serves the same bits again under the same key: a question that was interrupted goes on
+with the noise that it had. No generator here can be seeded otherwise. Tests hand in a
+`ReplayedSource`, which raises when it runs out.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import SourceExhaustedError
+from discreet.errors import ParameterError, SourceExhaustedError
 from discreet.noise import coins
 
-__all__ = ["ReplayedSource", "Source", "SystemSource", "system_source"]
+__all__ = ["KeyedSource", "ReplayedSource", "Source", "SystemSource", "new_key", "system_source"]
 
 Width = Literal[16, 32, 64]
 _DTYPES: dict[int, Any] = {16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -107,12 +109,59 @@ class SystemSource(Source):
         return np.frombuffer(_stream(length), dtype=_DTYPES[width])[:size]
 
 
-def _stream(length: int) -> bytearray:
-    """`length` bytes of AES-256-CTR key stream under a fresh key (a little more, for padding)."""
+class KeyedSource(Source):
+    """The bits of one AES-256 counter stream: the same again under the same key.
+
+    Guarantee. Under a key from `new_key`, used for one question only and known to nobody, the bits
+    are indistinguishable from uniform ones, by the same assumption as for `SystemSource`. The
+    calls determine the bits: who makes the same calls gets the same bits.
+    Assumes. Whoever keeps the key erases it when the question is answered: it tells the noise.
+    Tested by tests/noise/test_source.py
+    """
+
+    def __init__(self, key: bytes) -> None:
+        if not isinstance(key, bytes) or len(key) != KEY_LENGTH:
+            raise ParameterError("key", None, f"must be {KEY_LENGTH} bytes, from new_key()")
+        self._cipher = _cipher(key)
+
+    def __repr__(self) -> str:
+        return "<KeyedSource>"
+
+    def _next(self, length: int) -> bytearray:
+        return _filled(self._cipher, length)
+
+    def bits(self, count: int) -> int:
+        """An integer uniform on 0 .. 2^count - 1."""
+        length = (count + 7) // 8
+        return int.from_bytes(self._next(length), "little") >> (8 * length - count)
+
+    def array(self, size: int, width: Width) -> NDArray[Any]:
+        """`size` independent integers of `width` bits."""
+        return np.frombuffer(self._next(size * width // 8), dtype=_DTYPES[width])
+
+
+KEY_LENGTH = 32
+
+
+def new_key() -> bytes:
+    """A key for one question, from the operating system."""
+    return os.urandom(KEY_LENGTH)
+
+
+def _cipher(key: bytes) -> Any:
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
 
-    cipher = Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
-    out = bytearray(length + (-length % 8))
+    return Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+
+
+def _stream(length: int) -> bytearray:
+    """`length` bytes of AES-256-CTR key stream under a fresh key (a little more, for padding)."""
+    return _filled(_cipher(os.urandom(32)), length + (-length % 8))
+
+
+def _filled(cipher: Any, length: int) -> bytearray:
+    """The next `length` bytes of a key stream."""
+    out = bytearray(length)
     view = memoryview(out)
     for start in range(0, len(out), len(_ZEROS)):
         piece = view[start : start + len(_ZEROS)]
