@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from discreet.curator.questions import Question, Questions
 from discreet.curator.session import Audience, Session
 from discreet.engines.base import Engine
-from discreet.engines.check import check_columns
+from discreet.engines.check import check_columns, check_rows
 from discreet.engines.sources import open_source
 from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, whole
@@ -184,6 +184,15 @@ class Table:
     def epsilon_for(self, question: Question, /, **accuracy: Any) -> Decimal:
         """The least epsilon at which the answer is as accurate as asked; free."""
         return self._questions.epsilon_for(question, **accuracy)
+
+    def read_through(self) -> None:
+        """Read every declared column of every row once, for the owner, and tell nothing.
+
+        A table that cannot be read, such as a broken file, fails here with the database's own
+        words. Later it would fail behind an analyst's question, which is then charged and answered
+        as if the table were empty.
+        """
+        check_rows(self.schema, self._engine)
 
     def close(self) -> None:
         """Let go of the database."""

@@ -279,6 +279,16 @@ def test_the_selection_decides_and_nothing_else(monkeypatch):
     assert alone.groups == (("b",),)
 
 
+def test_who_has_no_key_is_among_the_others(monkeypatch):
+    """Two rows without a key could not be told apart."""
+    quietly(monkeypatch)
+    question_ = selecting(MEAN, COUNT, other=True)
+    exact = [{(None,): (4, 8, 900), ("b",): (4, 8, 900)}, {(None,): (900,), ("b",): (900,)}]
+    found = answered(question_, exact, system_source(), confidence=LEVEL)
+    assert found.groups == (("b",), None)
+    assert values(found, COUNT) == [900, 900]
+
+
 def test_keys_beside_public_ones_are_selected_among_declared_ones(monkeypatch):
     quietly(monkeypatch)
     groupings = (

@@ -46,3 +46,14 @@ def test_bounds_to_be_found_need_a_number():
     made({"pay": dp.Bounds.find(epsilon=1)})
     with pytest.raises(dp.ParameterError):
         made({"on": dp.Keys(["a"])})
+
+
+def test_the_owner_may_have_every_row_read():
+    columns = {
+        "name": dp.FreeText(),
+        "pay": dp.Bounds.find(epsilon=1),
+        "on": dp.Boolean,
+        "id": dp.Hidden(),
+    }
+    assert made(columns).read_through() is None
+    assert dp.Table(DATA.slice(0, 0), unit=dp.PerRow(), columns=columns).read_through() is None

@@ -105,6 +105,22 @@ def test_a_stream_and_a_remote_frame_are_refused(spark):
         Spark(remote())
 
 
+def test_rows_that_change_between_two_readings_are_refused(spark):
+    rows = spark.range(100).selectExpr("id AS a")
+    drawn = [
+        rows.sample(fraction=0.5, seed=1),
+        rows.where("rand() < 0.5").selectExpr("a + 1 AS a"),
+        rows.limit(10),
+        rows.union(rows.limit(10)),
+        rows.selectExpr("uuid() AS a"),
+    ]
+    for frame in drawn:
+        with pytest.raises(ParameterError, match=r"localCheckpoint"):
+            Spark(frame)
+    kept = rows.where("rand() < 0.5").localCheckpoint()
+    assert set(Spark(kept).storage) == {"a"}
+
+
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
 def test_a_timeout_is_a_positive_time(timeout):
     with pytest.raises(ParameterError, match="timeout"):

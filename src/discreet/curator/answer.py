@@ -98,12 +98,16 @@ def _selected(priced: Priced, people: Cells, source: Source) -> tuple[tuple[Key,
 
 
 def _people(plan: Plan, cells: Cells) -> dict[Hashable, int]:
-    """The number of people under each key whose public parts are declared ones."""
+    """The number of people under each key whose public parts are declared ones.
+
+    Who has no key at all belongs to the others, where there is a row of the others.
+    """
     public = [None if g.keys is None else frozenset(g.keys) for g in plan.groupings]
     return {
         group: n
         for group, (n,) in cells.items()
         if all(keys is None or key in keys for keys, key in zip(public, group, strict=True))
+        and not (plan.other and all(key is None for key in group))
     }
 
 

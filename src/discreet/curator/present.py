@@ -158,7 +158,7 @@ def _notes(question: Priced, found: Answered) -> tuple[str, ...]:
     if not question.losses:
         notes.append("nothing was charged: the answer is public")
     if None in found.groups:
-        notes.append("the last row holds everyone who is in none of the other groups")
+        notes.append("the row (none) holds everyone who is in none of the other groups")
     else:
         notes += _left_out(question.plan)
     notes += _extremes(question.plan)

@@ -1,4 +1,4 @@
-"""The check at registration: names and types only, no row is read.
+"""The check at registration, of names and types only; and the owner's, that every row can be read.
 
 Tested by tests/engines/test_check.py
 """
@@ -11,9 +11,12 @@ from discreet.engines.base import Engine
 from discreet.engines.clean import read
 from discreet.engines.dialects import DIALECTS
 from discreet.errors import ParameterError, QueryError
+from discreet.query.expr import Column, Compare, Literal
+from discreet.query.kinds import Flag, Text
+from discreet.query.request import Bounding, Part, Request, Total
 from discreet.query.schema import Bounds, FindBounds, Hidden, PerPerson, Schema
 
-__all__ = ["check_columns"]
+__all__ = ["check_columns", "check_rows"]
 
 
 def check_columns(schema: Schema, engine: Engine) -> None:
@@ -34,6 +37,24 @@ def check_columns(schema: Schema, engine: Engine) -> None:
             raise ParameterError(
                 f"columns[{name!r}]", None, f"cannot hold: {error.problem}"
             ) from None
+
+
+def check_rows(schema: Schema, engine: Engine) -> None:
+    """Let the engine read every declared column of every row; EngineError if it cannot.
+
+    What it finds is thrown away: the owner learns that the table can be read, and nothing of it.
+    """
+    said = [name for name, what in schema.columns.items() if not isinstance(what, Hidden)]
+    known = [name for name in said if not isinstance(schema.columns[name], FindBounds)]
+    totals = tuple(_looking_at(Column(name, schema.kind(name))) for name in known)
+    engine.run(Request(schema, None, (Part((), (*totals, Total()), Bounding("none")),)))
+
+
+def _looking_at(column: Column) -> Total:
+    """A count for which every value has to be read; how many are there may be known without."""
+    if not isinstance(column.kind, Text):
+        return Total(value=column)
+    return Total(where=Compare("=", column, Literal("", Text()), Flag()))
 
 
 def _no_column(name: str, there: list[str]) -> str:

@@ -45,6 +45,7 @@ def statement(
     relation: Node,
     hashing: Hashing,
     key: str,
+    stable: bool = True,
     pretty: bool = False,
 ) -> str:
     """The one statement that answers a request.
@@ -55,13 +56,24 @@ def statement(
         relation: the table, as it stands after FROM, without a name of its own.
         hashing: which hash chooses rows and groups.
         key: the key of that hash.
+        stable: whether the table shows the same rows when a statement reads it twice; a view that
+            draws a sample does not, and is then read once.
         pretty: on many lines.
     """
-    made = tree(request, sql=DIALECTS[dialect], relation=relation, hashing=hashing, key=key)
-    return DIALECTS[dialect].render(made, pretty=pretty)
+    sql = DIALECTS[dialect]
+    made = tree(request, sql=sql, relation=relation, hashing=hashing, key=key, stable=stable)
+    return sql.render(made, pretty=pretty)
 
 
-def tree(request: Request, *, sql: Dialect, relation: Node, hashing: Hashing, key: str) -> Node:
+def tree(
+    request: Request,
+    *,
+    sql: Dialect,
+    relation: Node,
+    hashing: Hashing,
+    key: str,
+    stable: bool = True,
+) -> Node:
     """The statement as a tree."""
     if not request.parts:
         raise QueryError("a request needs at least one part")
@@ -78,7 +90,8 @@ def tree(request: Request, *, sql: Dialect, relation: Node, hashing: Hashing, ke
     ctes = base.ctes
     if base.uses > 1:
         title = exp.TableAlias(this=name("base"))
-        ctes = [exp.CTE(this=made.select, alias=title, materialized=sql.keeps_base), *ctes]
+        kept = sql.keeps_base if stable else True
+        ctes = [exp.CTE(this=made.select, alias=title, materialized=kept), *ctes]
     base.fill(made.select, inline=base.uses == 1)
     if ctes:
         total.set(_WITH, exp.With(expressions=ctes))

@@ -13,8 +13,6 @@ Tested by tests/engines/test_duckdb.py
 
 from __future__ import annotations
 
-import csv
-import gzip
 import re
 import tempfile
 import uuid
@@ -30,6 +28,7 @@ from sqlglot import exp
 
 from discreet.engines.base import Engine, Hashing
 from discreet.engines.compile import cells, columns_used, statement
+from discreet.engines.delimited import check_names, csv_relation, header
 from discreet.engines.dialects import column, name
 from discreet.errors import EngineError, ParameterError
 from discreet.exact import whole
@@ -72,8 +71,6 @@ _SESSION = {
 """What is set for the cursor of a connection that was handed in."""
 _PAUSE = 0.1
 """Seconds between two looks at a running statement."""
-_LONGEST_LINE = 1 << 24
-"""The longest line of a CSV file, in bytes; longer ones are left out."""
 
 
 class DuckDB(Engine):
@@ -83,6 +80,8 @@ class DuckDB(Engine):
     Args:
         connection: where the table is; used by this engine alone.
         relation: the table, as it stands after FROM.
+        stable: whether a statement that reads the table twice sees the same rows; of a view nobody
+            knows, and it is read once.
         hashing: which hash chooses rows where people are sampled.
         key: the key of that hash.
     """
@@ -94,6 +93,7 @@ class DuckDB(Engine):
         connection: duckdb.DuckDBPyConnection,
         relation: exp.Expr,
         *,
+        stable: bool = True,
         hashing: Hashing = "engine",
         key: str = "discreet",
     ) -> None:
@@ -101,6 +101,8 @@ class DuckDB(Engine):
         self._relation = relation
         self._busy = Lock()
         self.hashing, self.key = hashing, key
+        self._stable = stable
+        self._replaced: tuple[str, ...] = _REPLACED
         self._types = self._described()
 
     # ways to make one
@@ -133,7 +135,7 @@ class DuckDB(Engine):
         listed: exp.Expr = exp.Array(expressions=[exp.Literal.string(file) for file in files])
         if kind == "csv":
             between = delimiter or ("\t" if ".tsv" in Path(files[0]).name.lower() else ",")
-            relation = _csv(listed, _header(files, between), between)
+            relation = csv_relation(listed, header(files, between), between)
         else:
             relation = _function("read_parquet", listed)
         with _failing("the files could not be read"):
@@ -153,13 +155,16 @@ class DuckDB(Engine):
         key: str = "discreet",
     ) -> DuckDB:
         """A pandas or polars DataFrame, or a pyarrow table."""
-        _check_names([str(c) for c in getattr(frame, "column_names", None) or frame.columns])
+        check_names([str(c) for c in getattr(frame, "column_names", None) or frame.columns])
         if type(frame).__module__.partition(".")[0] == "pandas":
             frame = _plain_pandas(frame)
         with _failing("the table in memory could not be read"):
             connection = _own([], threads=threads)
             connection.register("rows", frame)
-            return cls(connection, _table("rows"), hashing=hashing, key=key)
+            engine = cls(connection, _table("rows"), hashing=hashing, key=key)
+            if type(frame).__module__.startswith("pyarrow"):
+                engine._replaced = (*_REPLACED, "VARCHAR")  # nobody checked that it is UTF-8
+            return engine
 
     @classmethod
     def from_file(
@@ -176,8 +181,9 @@ class DuckDB(Engine):
         parts = _parts(table)
         with _failing("the DuckDB file could not be opened, or has no such table"):
             connection = _own([], threads=threads, database=database)
-            relation = _table("data", *(parts if len(parts) > 1 else ["main", *parts]))
-            return cls(connection, relation, hashing=hashing, key=key)
+            at = ["data", *(parts if len(parts) > 1 else ["main", *parts])]
+            stable = _is_table(connection, at)
+            return cls(connection, _table(*at), stable=stable, hashing=hashing, key=key)
 
     @classmethod
     def from_connection(
@@ -192,12 +198,13 @@ class DuckDB(Engine):
 
         Temporary tables and registered frames belong to one connection and are not seen.
         """
-        relation = _table(*_parts(table))
+        at = _parts(table)
         with _failing("the connection has no such table that others could read, too"):
             cursor = connection.cursor()
             for setting, value in _SESSION.items():
                 cursor.execute(f"SET SESSION {setting} = {value}").fetchall()
-            return cls(cursor, relation, hashing=hashing, key=key)
+            stable = _is_table(cursor, at)
+            return cls(cursor, _table(*at), stable=stable, hashing=hashing, key=key)
 
     # what an engine does
 
@@ -217,6 +224,7 @@ class DuckDB(Engine):
             relation=self._read_as(request),
             hashing=self.hashing,
             key=self.key,
+            stable=self._stable,
         )
 
     def run(
@@ -291,7 +299,7 @@ class DuckDB(Engine):
         replaced = {
             title: _replaced(title, self._types[title])
             for title in used
-            if title != person and self._types.get(title) in _REPLACED
+            if title != person and self._types.get(title) in self._replaced
         }
         if not replaced:
             return self._relation
@@ -322,9 +330,14 @@ def _replaced(title: str, type_: str) -> exp.Expr:
 
     A moment becomes the time in UTC, whatever the session's time zone, and other precisions become
     microseconds: nanoseconds cannot be compared with the year 2300. Beyond the calendar they are
-    missing. Unsigned integers of 128 bits are cut at 2^126, far beyond all bounds.
+    missing. Unsigned integers of 128 bits are cut at 2^126, far beyond all bounds. Text that is no
+    UTF-8 is missing.
     """
     value = column(title, "s")
+    if type_ == "VARCHAR":
+        again = exp.Anonymous(this="encode", expressions=[value])
+        read = exp.Anonymous(this="decode", expressions=[again])
+        return exp.Anonymous(this="TRY", expressions=[read])
     if type_ == "TIMESTAMP WITH TIME ZONE":
         moved = exp.Anonymous(this="timezone", expressions=[exp.Literal.string("UTC"), value])
         return exp.Anonymous(this="TRY", expressions=[moved])
@@ -354,62 +367,19 @@ def _table(*parts: str) -> exp.Expr:
     return exp.Table(**given)
 
 
+def _is_table(connection: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> bool:
+    """Whether a name is a table's for certain, and not a view's."""
+    *above, title = (_quoted(part) for part in parts)
+    schema, database = above[-1:] or ["current_schema()"], above[-2:-1] or ["current_database()"]
+    text = f"""
+        SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower({title})
+        AND lower(schema_name) = lower({schema[0]}) AND lower(database_name) = lower({database[0]})
+    """  # noqa: S608 - the names are quoted
+    return bool(connection.execute(text).fetchall())
+
+
 def _function(function: str, *arguments: exp.Expr) -> exp.Expr:
     return exp.Table(this=exp.Anonymous(this=function, expressions=list(arguments)))
-
-
-def _check_names(names: Sequence[str]) -> None:
-    """DuckDB does not tell names apart that differ by case only."""
-    seen: set[str] = set()
-    for title in names:
-        if not title or "\0" in title or title.lower() in seen:
-            problem = "must all have names, different not only by upper and lower case"
-            raise ParameterError("columns", title, problem)
-        seen.add(title.lower())
-
-
-def _header(files: Sequence[str], delimiter: str) -> list[str]:
-    """The names in the first line, which has to be the same in every file."""
-    found: list[str] | None = None
-    for file in files:
-        opened = gzip.open if file.lower().endswith(".gz") else open
-        try:
-            with opened(file, "rb") as lines:  # no row is looked at, whatever it holds
-                line = bytes(lines.readline(_LONGEST_LINE)).decode("utf-8-sig")
-                names = next(csv.reader([line], delimiter=delimiter), [])
-        except (OSError, UnicodeDecodeError, csv.Error, EOFError) as error:
-            raise ParameterError("a CSV file", Path(file).name, "cannot be read") from error
-        if not names:
-            raise ParameterError("a CSV file", Path(file).name, "needs names in its first line")
-        if found is not None and names != found:
-            raise ParameterError("a CSV file", Path(file).name, "has other names than the first")
-        found = names
-    _check_names(found or [])
-    return found or []
-
-
-def _csv(listed: exp.Expr, names: Sequence[str], delimiter: str) -> exp.Expr:
-    def given(option: str, value: exp.Expr) -> exp.Expr:
-        return exp.PropertyEQ(this=exp.Var(this=option), expression=value)
-
-    text = exp.Literal.string
-    columns = exp.Struct(
-        expressions=[
-            exp.PropertyEQ(this=name(title), expression=text("VARCHAR")) for title in names
-        ]
-    )
-    options = {
-        "columns": columns,
-        "auto_detect": exp.false(),
-        "header": exp.true(),
-        "delim": text(delimiter),
-        "quote": text('"'),
-        "escape": text('"'),
-        "ignore_errors": exp.true(),
-        "strict_mode": exp.false(),
-        "max_line_size": exp.Literal.number(_LONGEST_LINE),
-    }
-    return _function("read_csv", listed, *(given(o, value) for o, value in options.items()))
 
 
 def _plain_pandas(frame: Any) -> Any:

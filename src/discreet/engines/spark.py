@@ -65,6 +65,7 @@ PINNED = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
 }
 """The settings on which the meaning of a statement depends."""
+_DRAWING = ("GlobalLimit", "LocalLimit", "Offset", "Sample", "Tail")
 COPIED = (
     "spark.sql.adaptive.",
     "spark.sql.autoBroadcastJoinThreshold",
@@ -259,7 +260,23 @@ def _classic(frame: Any) -> DataFrame:
     if getattr(frame, "isStreaming", False):
         raise ParameterError("the DataFrame", None, "is a stream, which never ends; write it first")
     found: DataFrame = frame
+    with _failing():
+        drawn = _draws(found._jdf.queryExecution().analyzed())  # noqa: SLF001 - there is no other way
+    if drawn:
+        problem = (
+            "may show other rows when it is read again (rand, sample, limit), so that nobody's "
+            "part of it can be bounded; hand in frame.localCheckpoint(), or write it to a table"
+        )
+        raise ParameterError("the DataFrame", None, problem)
     return found
+
+
+def _draws(plan: Any) -> bool:
+    """Whether a plan of Spark's says that its rows may differ from one reading to the next."""
+    if not plan.deterministic() or plan.nodeName() in _DRAWING:
+        return True
+    below = plan.children()
+    return any(_draws(below.apply(place)) for place in range(below.size()))
 
 
 def _named(table: str, session: SparkSession) -> DataFrame:
