@@ -13,6 +13,7 @@ The whole tree, so that you know what to catch before you read any class:
     * QueryError          (also a ValueError)     a question cannot be asked like this
     * NothingFoundError                           a private search was paid for and found nothing
     * EngineError                                 a database failed; only a data owner sees how
+    * LedgerError                                 the ledger cannot be used; nothing was computed
 
 A message names the thing, the value that was declared, and the way out. It never quotes private
 data: parameters (epsilon, bounds, names) are public and may be quoted, values to release may not.
@@ -27,6 +28,7 @@ __all__ = [
     "DiscreetError",
     "EngineError",
     "InputTypeError",
+    "LedgerError",
     "NothingFoundError",
     "ParameterError",
     "QueryError",
@@ -53,14 +55,21 @@ class ParameterError(DiscreetError, ValueError):
         self.name = name
         self.value = value
         self.problem = problem
-        shown = repr(value)
-        if len(shown) > 60:
-            shown = shown[:57] + "..."
+        shown = _shown(value)
         got = "" if value is None else f", got {shown}"
         super().__init__(f"{name} {problem}{got}; nothing was released")
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.name, self.value, self.problem)
+
+
+def _shown(value: object) -> str:
+    """The value in at most 60 letters; Python does not write integers of over 4,300 digits."""
+    try:
+        text = repr(value)
+    except ValueError:
+        return f"a huge {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 class InputTypeError(DiscreetError, TypeError):
@@ -130,3 +139,7 @@ class NothingFoundError(DiscreetError):
 
 class EngineError(DiscreetError):
     """A database failed. Its own words may quote rows, so they are shown to a data owner only."""
+
+
+class LedgerError(DiscreetError):
+    """The ledger cannot be opened, written or believed. Nothing was computed and nothing sent."""

@@ -1,23 +1,18 @@
-"""Names, keys and limits of a plan."""
+"""Keys and limits of a plan."""
 
+from datetime import date
 from fractions import Fraction
 
 import pytest
 from tests.query.example import PEOPLE
 
 from discreet.errors import QueryError
-from discreet.query.assemble import (
-    Item,
-    Tail,
-    assembled,
-    extreme_name,
-    group_name,
-    held_keys,
-    named,
-)
+from discreet.query.assemble import Tail, assembled, held_keys
+from discreet.query.build import Query
 from discreet.query.options import Options
-from discreet.query.plan import Aggregate, Output, PostAggregate, PostCall, PostGroup, PostValue
-from discreet.query.sql import expression
+from discreet.query.plan import Aggregate, Output, PostAggregate, PostCall, PostValue
+from discreet.query.render import to_sql
+from discreet.query.sql import expression, parse
 
 COUNT = PostAggregate(Aggregate("count"))
 COUNTED = (Output("n", COUNT),)
@@ -34,31 +29,6 @@ def keys(text, *given):
 def made(*groups, **options):
     texts = tuple(x(text) for text in groups)
     return assembled(PEOPLE, None, texts, COUNTED, Tail(), Options(**options))
-
-
-def test_names_are_different_without_regard_to_case():
-    outputs = named([Item(None, COUNT), Item("Count", COUNT), Item(None, COUNT)], ())
-    assert [o.name for o in outputs] == ["count_2", "Count", "count_3"]
-    with pytest.raises(QueryError, match="two columns of the answer are called 'B'"):
-        named([Item("b", COUNT), Item("B", COUNT)], ())
-
-
-def test_names_say_what_is_inside():
-    mean = PostAggregate(Aggregate("mean", x("salary / 12")))
-    nested = PostCall("round", (PostCall("/", (PostValue(1), mean)), PostValue(2)))
-    assert named([Item(None, nested)], ())[0].name == "mean_salary"
-    assert named([Item(None, PostValue(1))], ())[0].name == "value"
-    level = Aggregate("quantile", x("age"), level=Fraction(1, 3))
-    assert named([Item(None, PostAggregate(level))], ())[0].name == "p100/3_age"
-    assert extreme_name("min", level) == "min_age"
-    assert extreme_name("min", Aggregate("quantile", x("age + code"))) == "min"
-
-
-def test_group_names():
-    assert group_name(x("DATE_TRUNC('month', hired)")) == "hired_month"
-    assert group_name(x("EXTRACT(YEAR FROM hired)")) == "hired_year"
-    assert group_name(x("LOOKUP('regions', 'rank', zip)")) == "rank"
-    assert group_name(x("age + code")) == "group"
 
 
 def test_given_keys_become_multiples_of_the_grid():
@@ -129,9 +99,77 @@ def test_limits():
         assembled(PEOPLE, None, (), (Output("a\0", COUNT),))
 
 
-def test_a_grouping_is_called_by_the_column_that_shows_it():
-    plan = assembled(
-        PEOPLE, None, (x("dept"), x("code")),
-        (Output("a", PostGroup(1)), Output("b", PostGroup(1)), Output("dept", COUNT)),
-    )  # fmt: skip
-    assert [g.name for g in plan.groupings] == ["dept_2", "a"]
+WHERE = [
+    ("dept = 'nurse'", "dept", ("nurse",)),
+    ("'nurse' = dept", "dept", ("nurse",)),
+    ("dept IN ('nurse', 'clerk') AND active", "dept", ("clerk", "nurse")),
+    ("dept NOT IN ('nurse', 'clerk')", "dept", ("it's", "Ärzte")),
+    ("dept <> 'nurse' AND dept <> 'clerk'", "dept", ("it's", "Ärzte")),
+    ("code BETWEEN 1 AND 2.5", "code", (1, 2)),
+    ("code > 1 AND 3 > code AND code <> 3", "code", (2,)),
+    ("code >= 1.5", "code", (3, 2)),
+    ("age < 3 AND age < 2 AND age <= 9", "age", (0, 1)),
+    ("age + 1 > 119", "age", (119, 120)),
+    ("hired >= '2024-12-30'", "hired", (date(2024, 12, 30), date(2024, 12, 31))),
+    ("active", "active", (True,)),
+    ("NOT active", "active", (False,)),
+    ("active = FALSE", "active", (False,)),
+    ("EXTRACT(YEAR FROM hired) >= 2023", "EXTRACT(YEAR FROM hired)", (2023, 2024)),
+    ("LOOKUP('regions', 'region', zip) = 'east'", "LOOKUP('regions', 'region', zip)", ("east",)),
+    ("age > 118", "age > 118", (True,)),
+    ("dept = 'nurse' OR active", "dept", ("clerk", "nurse", "it's", "Ärzte")),
+    ("NOT dept = 'nurse'", "dept", ("clerk", "nurse", "it's", "Ärzte")),
+    ("COALESCE(dept, 'x') = 'x'", "dept", ("clerk", "nurse", "it's", "Ärzte")),
+    ("code - age > 3", "code", (3, 1, 2, -7)),
+]
+
+
+@pytest.mark.parametrize(("where", "group", "wanted"), WHERE)
+def test_where_leaves_out_the_keys_that_no_row_can_have(where, group, wanted):
+    plan = assembled(PEOPLE, x(where), (x(group),), COUNTED)
+    assert plan.groupings[0].keys == wanted
+    assert parse(to_sql(plan, PEOPLE), PEOPLE) == plan
+    text = f"SELECT COUNT(*) AS n FROM t WHERE {where} GROUP BY {group}"
+    assert parse(text, PEOPLE) == plan
+    fluent = Query(PEOPLE).where(where).group_by(f"{group} AS g").count(name="n").plan
+    assert fluent.groupings[0].keys == wanted
+    assert parse(to_sql(fluent, PEOPLE), PEOPLE) == fluent
+
+
+def test_where_in_a_subquery_counts_too():
+    inner = "SELECT d, COUNT(*) FROM (SELECT dept AS d FROM t WHERE dept = 'nurse') GROUP BY d"
+    assert parse(inner, PEOPLE).groupings[0].keys == ("nurse",)
+
+
+def test_keys_that_are_listed_are_answered_whatever_where_says():
+    where, groups = x("dept = 'nurse'"), (x("dept"),)
+    for options in (
+        Options(keys={"dept": ("clerk", "nurse")}),
+        Options(combinations=(("clerk",), ("nurse",))),
+    ):
+        plan = assembled(PEOPLE, where, groups, COUNTED, Tail(), options)
+        assert {"clerk", "nurse"} <= set(plan.groupings[0].keys)
+        assert parse(to_sql(plan, PEOPLE), PEOPLE) == plan
+    private = assembled(PEOPLE, where, groups, COUNTED, Tail(), Options(keys={"dept": None}))
+    assert private.groupings[0].keys is None
+
+
+@pytest.mark.parametrize(
+    "where", ["dept = 'nurse' AND dept = 'clerk'", "dept = NULL", "dept > 'zzz' AND dept < 'a'"]
+)
+def test_where_that_leaves_no_group_is_refused(where):
+    with pytest.raises(QueryError, match="WHERE leaves no key of 'dept'"):
+        assembled(PEOPLE, x(where), (x("dept"),), COUNTED)
+
+
+def test_slips_in_given_keys_are_pointed_at():
+    with pytest.raises(QueryError, match=r"never 'clark' \(did you mean 'clerk'\?\); leave out"):
+        keys("dept", "clark")
+    with pytest.raises(QueryError, match=r"given for 'dpt' \(did you mean 'dept'\?\)"):
+        made("dept", keys={"dpt": ("clerk",)})
+
+
+def test_keys_of_many_digits_are_refused_in_words():
+    for key in (10**5000, Fraction(1, 10**5000)):
+        with pytest.raises(QueryError, match=r"bits|digits"):
+            keys("age", key)

@@ -111,7 +111,7 @@ PAIRS = [
         Q.histogram("age", bins=[0, 18, 65, 120]),
         (
             "SELECT CASE WHEN age < 0 THEN NULL WHEN age < 18 THEN 0 WHEN age < 65 THEN 18 "
-            "WHEN age <= 120 THEN 65 END AS age, COUNT(*) FROM t "
+            "WHEN age <= 120 THEN 65 END AS age_group, COUNT(*) FROM t "
             "GROUP BY CASE WHEN t.age < 0 THEN NULL WHEN t.age < 18 THEN 0 WHEN t.age < 65 THEN 18 "
             "WHEN t.age <= 120 THEN 65 END"
         ),
@@ -186,6 +186,19 @@ def test_every_step_is_a_new_query():
         (lambda: Q.count().limit("many"), "limit must be"),
         (lambda: Q.plan, "needs an aggregate"),
         (Q.group_by, "needs a column"),
+        (lambda: Q.where(5), "SQL text, not int"),
+        (lambda: Q.group_by(10**5000), "SQL text, not int"),
+        (lambda: Q.select(10**5000).plan, "SQL text, not int"),
+        (lambda: Q.count(name=10**5000).plan, "is text, not int"),
+        (lambda: Q.minimum(10**5000), "a number of 16610 bits"),
+        (lambda: Q.histogram("age", bins=10**5000).plan, "a number of 16610 bits"),
+        (lambda: Q.histogram("age", bins=[0, 10**5000]).plan, "bins must lie within"),
+        (lambda: Q.histogram("age", bins=[0, 10**60]).plan, "too large"),
+        (lambda: Q.limit(10**5000), "limit must lie within"),
+        (lambda: Q.quantile("age", 10**5000), "a level must lie within"),
+        (lambda: Q.group_by("age", keys=[10**5000]), "have to be text"),
+        (lambda: Q.group_by("age", keys={10**5000: [1]}), "a number of 16610 bits"),
+        (lambda: Q.group_by("dept", keys={"dpt": ["clerk"]}), "did you mean 'dept'"),
         (lambda: Q.group_by("dept").group_by("dept").count().plan, "twice"),
         (lambda: Q.group_by("dept", keys={"note": ["a"]}), "not grouped by"),
         (lambda: Q.group_by("dept", keys="some"), "'unknown'"),

@@ -25,6 +25,8 @@ from discreet.query.kinds import Number
 from discreet.query.plan import Output, PostAggregate, PostCall, PostGroup
 from discreet.query.price import Target, priced
 from discreet.query.reading import half_width, rank_error, read
+from discreet.query.schema import Bounds, Schema
+from discreet.query.sql import parse
 
 COUNT = Aggregate("count")
 SUM, MEAN, VARIANCE = (Aggregate(f, X) for f in ("sum", "mean", "variance"))
@@ -331,3 +333,17 @@ def test_a_filtered_count_has_the_form_of_its_rows():
     assert first.error == second.error
     assert isinstance(SURE.kind, Number)
     assert math.isfinite(first.half_width)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [Bounds(0, 10**80, 10**80), Bounds(-(10**80), 10**80, 10**70), Bounds(0, "1e-300", "1e-306")],
+)
+@pytest.mark.parametrize("how", [{"epsilon": 1}, {"epsilon": "1e-20"}, {"rho": "1e-40"}])
+def test_numbers_far_from_one_have_a_price(column, how):
+    schema = Schema("t", PerRow(), {"x": column}, {})
+    for text in ("SUM(x), AVG(x), COUNT(*)", "MEDIAN(x)", "SUM(x / 3)"):
+        asked = priced(parse(f"SELECT {text} FROM t", schema), schema, Target(**how))
+        for line in price_of(asked).lines:
+            assert line.half_width is None or math.isfinite(line.half_width)
+        assert explained(asked, statement="", sql="")

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.errors import QueryError
+from discreet.errors import ParameterError, QueryError
 from discreet.query.options import NO_OPTIONS, Options, split
+from discreet.query.price import Target
 from discreet.query.tree import tokens_of
 
 
@@ -73,6 +74,16 @@ def test_everything_that_can_be_said():
         ("epsilon = (SELECT 1)", "cannot be read"),
         ("epsilon = 1 delta = 2", "cannot be read"),
         ("epsilon = ", "cannot be read"),
+        ("epsiln = 1", "did you mean 'epsilon'"),
+        ("epsilon = " + "9" * 5000, "at most 400 digits"),
+        ("epsilon = 1e5000", "within 10"),
+        ("epsilon = 1e-300", "epsilon must be at least 1e-20"),
+        ("rho = 1e-300", "rho must be at least 1e-40"),
+        ("delta = " + "9" * 5000, "at most 400 digits"),
+        ("extremes = 1e-5000", "within 10"),
+        ("keys = {'a': [" + "9" * 5000 + "]}", "at most 400 digits"),
+        ("combinations = [(" + "9" * 5000 + ")]", "at most 400 digits"),
+        ("keys = " + "[" * 5000, "nested at most 32"),
         ("keys = {a: ['x']}", "cannot be read"),
         ("keys = {'a': [DATE '2020-13-01']}", "is no date"),
     ],
@@ -102,3 +113,14 @@ WORDS = """epsilon keys = , ( ) [ ] { } : 1 0.5 'a' NULL TRUE DATE - / . SELECT"
 def test_any_words_are_options_or_a_refusal(words):
     with suppress(QueryError):
         split(tokens_of("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ( " + " ".join(words)))
+
+
+def test_prices_too_small_or_too_long_are_refused_in_words():
+    for how in (
+        {"epsilon": "1e-300"}, {"rho": "1e-300"}, {"epsilon": 10**5000}, {"rho": 10**5000},
+        {"epsilon": 1, "delta": 10**5000}, {"epsilon": 10**5000, "rho": 10**5000},
+        {"rho": 1, "delta": 10**5000},
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match="nothing was released"):
+            Target(**how)
+    assert Target(epsilon="1e-20").epsilon == Fraction(1, 10**20)

@@ -181,7 +181,7 @@ REFUSED = [
     ("EXTRACT(year FROM age)", "needs a date"),
     ("WIDTH_BUCKET(age, code, 5, 3)", "a constant was expected"),
     ("LOOKUP('regions', 'nothing', zip)", "no public column"),
-    ("LOOKUP('nothing', 'rank', zip)", "no public column"),
+    ("LOOKUP('nothing', 'rank', zip)", "no public table"),
     ("LOOKUP(dept, 'rank', zip)", "text in quotes"),
     ("LOOKUP('regions', 'rank')", "cannot be used"),
     ("ROUND(age, code)", "a constant was expected"),

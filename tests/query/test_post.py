@@ -179,3 +179,18 @@ def test_texts_flags_and_dates_have_an_order_too():
     for keys in (["b", "é", "a"], [True, False], [date(2021, 1, 1), date(2020, 1, 1)]):
         found = [Row((key,), {}) for key in keys]
         assert arranged(found, order=(Order(PostGroup(0)),)) == sorted(keys)
+
+
+def test_long_exact_numbers_become_floats_and_end_where_those_end():
+    far = PostValue(10**400)
+    product = PostCall("*", (far, PostCall("*", (far, far))))
+    assert evaluate(product, (), {}) == 10**1200
+    assert evaluate(PostCall("*", (product, far)), (), {}) is None
+    tiny = PostCall("/", (PostValue(1), product))
+    assert evaluate(PostCall("/", (tiny, far)), (), {}) == 0.0
+    third = PostCall("/", (PostValue(3**1000), PostValue(2**1584)))
+    close = PostCall("*", (third, PostCall("*", (third, third))))
+    assert evaluate(close, (), {}) == pytest.approx(float(Fraction(3**3000, 2**4752)))
+    assert isinstance(evaluate(close, (), {}), float)
+    assert evaluate(A, (), {COUNT: 10**5000}) is None
+    assert evaluate(PostGroup(0), (10**5000,), {}) is None

@@ -206,3 +206,20 @@ def test_long_sums_and_deep_questions_read_back():
     for text in (long, deep, f"SELECT SUM({cases}) FROM t"):
         plan = parse(text, PEOPLE)
         assert parse(to_sql(plan, PEOPLE), PEOPLE) == plan
+
+
+LONG = [
+    "1e-300 / 1e300 * COUNT(*)",
+    "COUNT(*) * " + "9" * 390,
+    "0." + "0" * 390 + "1 * COUNT(*)",
+    "SUM(age * 1e-100)",
+    "SUM(age / 1e18 / 1e18)",
+    "SUM(age / 3 / 1e18)",
+    "SUM(SIGN(code))",
+]
+
+
+@pytest.mark.parametrize("item", LONG, ids=lambda text: text[:30])
+def test_long_numbers_read_back(item):
+    plan = parse(f"SELECT {item} FROM t", PEOPLE)
+    assert parse(to_sql(plan, PEOPLE), PEOPLE) == plan

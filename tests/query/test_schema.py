@@ -1,6 +1,7 @@
 """Declarations: what an owner may say, and what is refused."""
 
 from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -102,6 +103,67 @@ def test_grids_without_a_word():
 def test_what_cannot_be_declared_is_refused(make):
     with pytest.raises(ParameterError):
         make()
+
+
+HUGE = 10**5000
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Bounds(0, HUGE),
+        lambda: Bounds(-HUGE, 0),
+        lambda: Bounds(HUGE, 0),
+        lambda: Bounds(0, "9" * 5000),
+        lambda: Bounds(0, Decimal("9" * 5000)),
+        lambda: Bounds(0, Decimal("1e999999")),
+        lambda: Bounds(0, 10, HUGE),
+        lambda: Bounds(0, 10, 10**60),
+        lambda: Bounds(0, 10**60),
+        lambda: Bounds(0, 10**90, 10**90),
+        lambda: Bounds(0, 10**400, 10**400),
+        lambda: Bounds(0, 1, Fraction(1, HUGE)),
+        lambda: Bounds(0, Fraction(1, 7**300)),
+        lambda: Bounds(0, 10, 1, missing=HUGE),
+        lambda: Bounds.find(epsilon=HUGE),
+        lambda: Keys([HUGE]),
+        lambda: Keys([10**60]),
+        lambda: Keys([Fraction(HUGE)]),
+        lambda: Keys(HUGE),
+        lambda: Keys(range(HUGE)),
+        lambda: Keys([*range(MOST_KEYS - 1), 5]),
+        lambda: Keys("a" * 5000),
+        lambda: Dates(HUGE, "2020-01-01"),
+        lambda: Dates("9" * 5000, "2020-01-01"),
+        lambda: PerRow(together=HUGE),
+        lambda: PerRow(rows=HUGE),
+        lambda: PerRow(neighbours="replace", rows=HUGE),
+        lambda: PerRow(neighbours=HUGE),
+        lambda: PerPerson(HUGE),
+        lambda: PerPerson("p", max_rows=HUGE),
+        lambda: PerPerson("p", max_groups=HUGE),
+        lambda: PerPerson("p", bounding=HUGE),
+        lambda: PerPerson("p", people=HUGE),
+        lambda: PerPerson("p", max_rows=2, find_epsilon=HUGE),
+        lambda: PublicTable("k", {HUGE: {"a": 1}}),
+        lambda: PublicTable("k", {1: {"a": HUGE}}),
+        lambda: PublicTable("k", {1: {"a": 1}, HUGE: {"b": 1}}),
+        lambda: PublicTable(HUGE, {1: {"a": 1}}),
+        lambda: declared("x", HUGE),
+        lambda: declared("x", [HUGE]),
+        lambda: declared("x", (0, HUGE)),
+    ],
+)
+def test_numbers_of_many_digits_are_refused_in_few_words(make):
+    """Python writes no integer of more than 4,300 digits: the refusal must not try."""
+    with pytest.raises(ParameterError, match="nothing was released") as refused:
+        make()
+    assert len(str(refused.value)) < 300
+
+
+def test_bounds_within_eighty_digits_are_held():
+    assert Bounds(0, 10**80, 10**80).kind.high == 1
+    assert Bounds(0, "1e-40", "1e-50").kind.high == 10**10
 
 
 def test_kinds_of_declarations():

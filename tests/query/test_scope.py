@@ -144,3 +144,48 @@ def test_the_table_itself():
     assert "secret" not in scope.sources[0].columns
     assert "person_id" in scope.sources[0].columns
     assert Environment(PEOPLE).ctes == ()
+
+
+NAMES = [
+    ("SELECT SUM(salry) FROM t", "(did you mean 'salary'?); there are: Group, active"),
+    ("SELECT COUNT(DISTINCT persn_id) FROM t", "(did you mean 'person_id'?)"),
+    ('SELECT COUNT(*) FROM t WHERE dept = "clerk"', "text goes in single quotes: 'clerk'"),
+    ('SELECT COUNT(*) FROM t WHERE dept IN ("it\'s")', "text goes in single quotes: 'it''s'"),
+    ('SELECT SUM("salry") FROM t', "(did you mean 'salary'?); double quotes name a column"),
+    ("SELECT COUNT(*) FROM t AS x WHERE y.age > 1", "no table 'y' in FROM; there are: x"),
+    ("WITH old AS (SELECT age FROM t) SELECT COUNT(*) FROM odl", "(did you mean 'old'?)"),
+    ("SELECT COUNT(*) FROM t JOIN region USING (zip)", "(did you mean 'regions'?)"),
+    ("SELECT LOOKUP('region', 'rank', zip), COUNT(*) FROM t GROUP BY 1", "'regions'?"),
+    ("SELECT LOOKUP('regions', 'rnk', zip), COUNT(*) FROM t GROUP BY 1", "'rank'?); there are"),
+    ("SELECT age / 2 AS half, COUNT(*) FROM t WHERE half > 3 GROUP BY 1", "expression again"),
+    ("SELECT COUNT(*) AS n FROM t WHERE n > 3", "'n' is a name of the answer, and WHERE"),
+    ("SELECT COUNT(*) AS n FROM t WHERE n > 3", "a condition on it goes into HAVING"),
+    ("SELECT COUNT(*) AS people FROM t ORDER BY peopel", "name of the answer (did you mean 'p"),
+    ("SELECT COUNT(*) AS people FROM t HAVING peopel > 3", "name of the answer (did you mean 'p"),
+    ("SELECT dept FROM t", "say GROUP BY dept or COUNT(dept)"),
+    ("SELECT COUNT(*) AS n, N / 2 AS half FROM t", "write its expression again"),
+    (
+        "SELECT COUNT(*) FROM (SELECT age / 2 AS half FROM t WHERE half > 3)",
+        "'half' is a name of the answer",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), NAMES)
+def test_slips_in_names_are_pointed_at(text, words):
+    with pytest.raises(QueryError) as refused:
+        parse(text, PEOPLE)
+    assert words in str(refused.value)
+
+
+def test_suggestions_come_from_what_a_question_may_use():
+    with pytest.raises(QueryError) as refused:
+        parse("SELECT COUNT(*) FROM t WHERE secrets = 1", PEOPLE)  # 'secret' is hidden
+    assert "secret'" not in str(refused.value)
+    with pytest.raises(QueryError) as refused:
+        parse("SELECT COUNT(*) FROM t WHERE unsen = 1", PEOPLE)  # 'unseen' is not declared
+    assert "unseen" not in str(refused.value)
+
+
+def test_an_alias_with_the_name_of_a_column_hides_no_column():
+    assert where("SELECT COUNT(*) AS age FROM t WHERE age > 3") == expression("age > 3", PEOPLE)

@@ -81,7 +81,7 @@ SAME = [
     ("SELECT COUNT(*) FROM t", "SELECT COUNT(person_id) FROM t"),
     ("SELECT PEOPLE() FROM t", "SELECT COUNT(DISTINCT t.PERSON_ID) FROM t"),
     ("SELECT COUNT(*) FILTER (WHERE age > 5) FROM t", "SELECT COUNT_IF(age > 5) FROM t"),
-    ("SELECT COUNT_IF(active) FROM t", "SELECT SUM(active) AS count FROM t"),
+    ("SELECT COUNT_IF(active) FROM t", "SELECT SUM(active) FROM t"),
     ("SELECT MEDIAN(age) FROM t", "SELECT QUANTILE(age, 0.5) FROM t"),
     ("SELECT MEDIAN(age) FROM t", "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) FROM t"),
     ("SELECT QUANTILE(age, 0.9) FROM t", "SELECT QUANTILE_CONT(age, 0.9) FROM t"),
@@ -152,6 +152,13 @@ SAME = [
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (extremes=0.1) COUNT(*) FROM t ORDER BY MIN(age)",
         "SELECT COUNT(*) FROM t ORDER BY QUANTILE(age, 0.1)",
     ),
+    ("SELECT COUNT(*) FROM t LIMIT 5", "SELECT COUNT(*) FROM t FETCH FIRST 5 ROWS ONLY"),
+    ("SELECT COUNT(*) FROM t LIMIT 1", "SELECT COUNT(*) FROM t FETCH NEXT ROW ONLY"),
+    (
+        "SELECT 1, dept, YEAR(hired), COUNT(*) FROM t GROUP BY dept, YEAR(hired)",
+        "SELECT 1, dept, YEAR(hired), COUNT(*) FROM t GROUP BY ALL",
+    ),
+    ("SELECT COUNT(*) FROM t", "SELECT COUNT(*) FROM t GROUP BY ALL"),
     ("SELECT COUNT(*) AS n FROM t HAVING n > 5", "SELECT COUNT(*) AS n FROM t HAVING COUNT(*) > 5"),
     (
         "SELECT COUNT(*) FROM t HAVING NOT NOT COUNT(*) > 1",
@@ -183,7 +190,15 @@ REFUSED = [
     ("SELECT COUNT(*) FROM t GROUP BY salary", "FLOOR"),
     ("SELECT COUNT(*) FROM t LIMIT 1 OFFSET 2", "say LIMIT only"),
     ("SELECT COUNT(*) FROM t TABLESAMPLE 5%", "sampling"),
-    ("SELECT SUM(salary) OVER () FROM t", "window functions"),
+    ("SELECT SUM(salary) OVER () FROM t", "window functions look at other people's rows"),
+    ("SELECT dept, COUNT(*) / SUM(COUNT(*)) OVER () FROM t GROUP BY 1", r"release.map\(...\)"),
+    ("SELECT COUNT(*) FROM t FETCH FIRST 5 ROWS WITH TIES", "say LIMIT"),
+    ("SELECT COUNT(*) FROM t FETCH FIRST 5 PERCENT ROWS ONLY", "say LIMIT"),
+    ("SELECT TOP 5 dept, COUNT(*) FROM t GROUP BY dept", "say LIMIT 5"),
+    ("SELECT dept, SUM(age) OVER () FROM t GROUP BY ALL", "window functions"),
+    ("SELECT dept, COUNT(*) FROM t GROUP BY ALL dept", "list the columns"),
+    ("SELECT dept, COUNT(*) FROM t GROUP BY ROLLUP (dept)", "questions of their own"),
+    ("SELECT COUNT(*) FROM t GROUP BY dept ORDER BY ALL", "name a column or its place"),
     ("SELECT COUNT(*) FROM u", "say FROM t"),
     ("SELECT COUNT(*) FROM regions", "FROM t JOIN regions"),
     ("SELECT COUNT(*) FROM t JOIN t AS u ON t.age = u.age", "multiply their rows"),
@@ -408,10 +423,10 @@ def test_unaliased_columns_have_names_of_their_own():
         PEOPLE,
     )
     assert [o.name for o in plan.outputs] == [
-        "dept", "age", "hired_month", "count", "count_note", "sum_age", "count_2", "p90_age",
-        "p2.5_age", "value", "sum", "mean_age",
+        "dept", "age_group", "hired_month", "count", "count_note", "sum_age", "count_if_active",
+        "p90_age", "p2.5_age", "value", "sum", "mean_age",
     ]  # fmt: skip
-    assert [g.name for g in plan.groupings] == ["dept", "age", "hired_month"]
+    assert [g.name for g in plan.groupings] == ["dept", "age_group", "hired_month"]
 
 
 def test_a_grouping_that_is_not_shown_keeps_a_name():

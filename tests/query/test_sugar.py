@@ -14,6 +14,9 @@ from discreet.query import expr as e
 from discreet.query import sugar, total
 from discreet.query.evaluate import evaluate
 from discreet.query.kinds import Day, Flag, Number, Text
+from discreet.query.render import expr_sql
+from discreet.query.schema import Keys, PerRow, PublicTable, Schema
+from discreet.query.sql import expression
 
 X = e.Column("x", Number(-40, 400, Fraction(1, 4), nullable=True))
 F = e.Column("f", Flag(nullable=True))
@@ -102,3 +105,53 @@ def test_a_table_without_a_full_column_is_searched_by_its_keys():
     schema = Schema("t", PEOPLE.unit, {}, {}, {"u": table})
     node = sugar.present(schema, "u", e.Column("x", Number(0, 9, nullable=True)))
     assert [evaluate(node, {"x": n}) for n in (1, 2, 3, None)] == [True, True, False, None]
+
+
+SLIPS = [
+    ("dept = 'clark'", "'dept' is never 'clark' (did you mean 'clerk'?); its declared keys are:"),
+    ("'clark' <> dept", "did you mean 'clerk'?"),
+    ("dept IN ('nurse', 'clark')", "did you mean 'clerk'?"),
+    ("dept NOT IN ('nurse', 'clark')", "did you mean 'clerk'?"),
+    ("dept IS DISTINCT FROM 'clark'", "did you mean 'clerk'?"),
+    ("CASE dept WHEN 'clark' THEN 1 END = 1", "did you mean 'clerk'?"),
+    ("NULLIF(dept, 'clark') = 'nurse'", "did you mean 'clerk'?"),
+    ("dept = 'boss'", "'dept' is never 'boss'; its declared keys are: clerk, nurse, it's, Ärzte"),
+    ("zip = 5", "'zip' is never 5; its declared keys are: 1010, 8001, 9999"),
+    ("code = 1.5", "'code' is never 1.5"),
+    ("day = '2020-01-02'", "is never datetime.date(2020, 1, 2)"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), SLIPS)
+def test_a_constant_that_is_no_key_is_refused(text, words):
+    columns = {**PEOPLE.columns, "day": Keys([date(2020, 1, 1)])}
+    with pytest.raises(QueryError) as refused:
+        expression(text, Schema("t", PerRow(), columns, {}))
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["dept = 'nurse'", "dept > 'boss'", "dept LIKE 'boss'", "COALESCE(dept, 'x') = 'x'",
+     "note = 'boss'", "code = 1.0", "code < 7", "SIGN(code) = 1", "dept = NULL", "dept = note"],
+)  # fmt: skip
+def test_what_may_be_compared(text):
+    made = expression(text, PEOPLE)
+    assert expression(expr_sql(made), PEOPLE) == made
+
+
+def test_a_join_without_a_full_column_names_possible_keys_only():
+    table = PublicTable("zip", {1010: {"a": None}, 7: {"a": 1}})
+    schema = Schema("t", PerRow(), PEOPLE.columns, {}, {"some": table})
+    zips = e.Column("zip", schema.kind("zip"))
+    assert sugar.present(schema, "some", zips) == expression("zip IN (1010)", schema)
+    none = Schema("t", PerRow(), {"zip": Keys([1])}, {}, {"some": table})
+    column = e.Column("zip", none.kind("zip"))
+    assert sugar.present(none, "some", column) == total.constant(value=False)
+
+
+def test_very_long_lists_of_keys_are_not_looked_through():
+    long = Schema("t", PerRow(), {"x": Keys(range(sugar.MOST_CHECKED + 1))}, {})
+    assert expression("x = -5", long).op == "="
+    with pytest.raises(QueryError, match="'x' is never -5"):
+        expression("x = -5", Schema("t", PerRow(), {"x": Keys(range(sugar.MOST_CHECKED))}, {}))

@@ -1,5 +1,6 @@
 """Every expression has a value for every row, within its kind and within 2^62 on the way."""
 
+from contextlib import suppress
 from datetime import date
 from fractions import Fraction
 
@@ -15,6 +16,8 @@ from discreet.query import expr as e
 from discreet.query import total
 from discreet.query.evaluate import evaluate
 from discreet.query.kinds import WIDEST, Day, Flag, Number, Text
+from discreet.query.render import expr_sql
+from discreet.query.schema import Bounds, PerRow, Schema
 from discreet.query.sql import expression
 
 X = e.Column("x", Number(-50, 200, Fraction(1, 100), nullable=True))
@@ -255,3 +258,51 @@ def test_kinds_hold_on_every_pair_of_values(first, second):
             for m in range(second[0], second[1] + 1):
                 assert fits(evaluate(made, {"a": n, "b": m}), made.kind), made
     assert total.divide(a, b).kind.nullable == (second[0] <= 0 <= second[1])
+
+
+LONG = [
+    "age" + " * 1e-300" * 20,
+    "age" + " / 7e-300" * 15,
+    "age" + " / 7" * 40,
+    "age" + " * 1e18" * 3,
+    "age > " + " * ".join(["1e-300"] * 20),
+    "age + 1e-300",
+    "age > 1e60",
+    "age > 1 / 7" + " / 7" * 40,
+    "COALESCE(age, 1e-300)",
+    "MOD(age, 1e-300)",
+    "age = " + "9" * 5000,
+    "age IN (1e400)",
+    "age IN (1, 1e-400)",
+    "ROUND(salary, " + "9" * 5000 + ")",
+    "WIDTH_BUCKET(age, 0, 1e300, 3)",
+    "hired > '" + "9" * 5000 + "'",
+]
+
+
+@pytest.mark.parametrize("text", LONG, ids=lambda text: text[:30])
+def test_numbers_of_many_digits_are_refused_in_few_words(text):
+    with pytest.raises(QueryError) as refused:
+        expression(text, PEOPLE)
+    assert len(str(refused.value)) < 300
+
+
+def test_grids_far_from_one():
+    """Within what a declaration may say, no expression fails otherwise than in words."""
+    far = {
+        "big": Bounds(0, 10**80, 10**80),
+        "small": Bounds(0, "1e-300", "1e-306"),
+        "x": Bounds(0, 9, 1),
+    }
+    schema = Schema("t", PerRow(), far, {})
+    texts = (
+        "big * big * x", "small * small", "big / small", "small / big", "big * small",
+        "big * big * big", "ABS(small)", "small > 1e-303", "small / 3", "big - 0 * small",
+    )  # fmt: skip
+    held = 0
+    for text in texts:
+        with suppress(QueryError):
+            made = expression(text, schema)
+            held += 1
+            assert expression(expr_sql(made), schema) == made
+    assert held >= 5

@@ -1,6 +1,8 @@
 """The door to the SQL parser: limits, refusals, and nothing but a tree or a QueryError."""
 
 import logging
+import re
+import time
 from contextlib import suppress
 
 import pytest
@@ -74,6 +76,80 @@ def test_a_slip_is_pointed_at():
     text = "SELECT a FROM t WHERE a >"
     with pytest.raises(QueryError, match=r"cannot be read at line 1, column 25"):
         tree.statement(tree.tokens_of(text), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELECT `a` FROM t", 'a name goes in double quotes: "name"'),
+        ("SELECT [a] FROM t", "holds no .; a name goes in double quotes"),
+        ("SELECT {'a': 1} FROM t", "holds no {"),
+        ("SELECT a FROM t WHERE a" + "[1]" * 3000, "holds no"),
+        ("SELECT TOP 5 a FROM t", "TOP 5 is not known; say LIMIT 5"),
+        ("SELECT a FROM (SELECT top (10) b FROM t)", "say LIMIT 10"),
+    ],
+)
+def test_words_of_other_dialects(text, words):
+    with pytest.raises(QueryError, match=words):
+        tree.statement(tree.tokens_of(text), text)
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT top, a FROM t", "SELECT TOP FROM t", "SELECT TOP(a) FROM t", "SELECT '`' = a"]
+)
+def test_top_may_be_a_name_and_a_backtick_a_text(text):
+    assert isinstance(tree.statement(tree.tokens_of(text), text), exp.Select)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("MEDAIN(a)", "MEDAIN .did you mean 'MEDIAN'"),
+        ("average(a)", "did you mean 'AVG'"),
+        ("error(a)", "the functions there are"),
+        ("SUM(a) OVER ()", "other people's rows.*GROUP BY.*release.map"),
+        ("ROW_NUMBER() OVER (ORDER BY a)", "other people's rows"),
+        ("SUM(a) OVER w", "other people's rows"),
+        ("SUM(a) FILTER (WHERE b) OVER ()", "other people's rows"),
+        ("SUM(COUNT(*)) OVER ()", "divide by their sum.*post-processing is free"),
+        ("RANK() OVER (ORDER BY COUNT(*))", "ORDER BY them"),
+    ],
+)
+def test_refusals_say_what_to_write(text, words):
+    assert re.search(words, str(tree.refused(tree.fragment(text, what="it"), "here")))
+
+
+WIDE = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 5000 + "a" + ")" * 5000,
+        "(" * 4000 + "a" + ")" * 4000,
+        "a AND " * 10_000 + "a",
+        "a AND " * 4000 + "a",
+        "NOT " * 5000 + "a",
+        "- " * 5000 + "a",
+        "CASE WHEN a THEN " * 2000 + "1" + " END" * 2000,
+        "a" + "::INT" * 3000,
+        "a" + " IS TRUE" * 4000,
+        "a" + " OVER ()" * 1500,
+        "INTERVAL " * 3000 + "1",
+    ],
+    ids=lambda text: text[:20],
+)
+def test_deep_texts_are_refused_soon(text):
+    started = time.process_time()
+    with pytest.raises(QueryError, match=r"nested|words|bytes|parts|cannot be read"):
+        tree.fragment(text, what="it")
+    assert time.process_time() - started < 5  # about 0.3 s
+
+
+def test_numbers_of_many_digits_are_refused():
+    for text in (WIDE, "1e5000", "0." + WIDE, "1e-5000", "1" * 1001):
+        with pytest.raises(QueryError, match="must"):
+            tree.number(text)
 
 
 def test_only_refuses_the_words_that_are_not_read():

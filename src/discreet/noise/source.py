@@ -120,7 +120,8 @@ class KeyedSource(Source):
     """
 
     def __init__(self, key: bytes) -> None:
-        if not isinstance(key, bytes) or len(key) != KEY_LENGTH:
+        given: object = key
+        if not isinstance(given, bytes) or len(given) != KEY_LENGTH:
             raise ParameterError("key", None, f"must be {KEY_LENGTH} bytes, from new_key()")
         self._cipher = _cipher(key)
 

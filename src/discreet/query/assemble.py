@@ -1,4 +1,4 @@
-"""The last step of both languages: names, public keys and limits make a plan.
+"""The last step of both languages: public keys and limits make a plan.
 
 Tested by tests/query/test_assemble.py
 """
@@ -6,7 +6,7 @@ Tested by tests/query/test_assemble.py
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,11 +14,11 @@ from discreet.errors import QueryError
 from discreet.exact import shown
 from discreet.query import expr as e
 from discreet.query import total
-from discreet.query.keys import Key, keys_of
+from discreet.query.keys import Key, admitted, keys_of
 from discreet.query.kinds import Day, Flag, Number, Text, said
+from discreet.query.names import group_names
 from discreet.query.options import NO_OPTIONS, Options, Said
 from discreet.query.plan import (
-    Aggregate,
     Grouping,
     Order,
     Output,
@@ -31,19 +31,12 @@ from discreet.query.plan import (
 )
 from discreet.query.schema import MOST_KEYS, Schema, storable
 from discreet.query.scope import checked, depth, size
+from discreet.query.words import brief, meant
 
-__all__ = ["Item", "Tail", "assembled", "extreme_name", "group_name", "held_keys", "named"]
+__all__ = ["Tail", "assembled", "held_keys"]
 
 LARGEST = 1000
 """The most nodes of a whole plan, not counting constants."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A column of the answer, with the name that was asked for, if any."""
-
-    name: str | None
-    value: Post
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +60,15 @@ def assembled(
     options: Options = NO_OPTIONS,
 ) -> Plan:
     """The plan, once everything has its name, its keys and a size that can be handled."""
-    names = _group_names(groups, outputs)
+    names = group_names(groups, outputs)
     for name in options.keys:
         if name not in names:
-            raise QueryError(f"keys are given for {name[:60]!r}, which is not grouped by")
+            close = meant(name, names)
+            raise QueryError(f"keys are given for {name[:60]!r}{close}, which is not grouped by")
+    kept = where if options.combinations is None else None  # what is listed is answered
     groupings = tuple(
-        _grouping(name, group, schema, options) for name, group in zip(names, groups, strict=True)
+        _grouping(name, group, schema, options, kept)
+        for name, group in zip(names, groups, strict=True)
     )
     groupings, combinations = _combined(groupings, options)
     _check_cells(groupings, combinations)
@@ -94,11 +90,19 @@ def assembled(
     return plan
 
 
-def _grouping(name: str, group: e.Expr, schema: Schema, options: Options) -> Grouping:
+def _grouping(
+    name: str, group: e.Expr, schema: Schema, options: Options, where: e.Expr | None
+) -> Grouping:
     if not any(isinstance(part, e.Column) for part in e.walk(group)):
         raise QueryError("GROUP BY needs a column, not a constant")
     if name not in options.keys:
-        return Grouping(name, group, keys_of(group, schema))
+        keys = admitted(keys_of(group, schema), group, where)
+        if keys == ():
+            raise QueryError(
+                f"WHERE leaves no key of {name[:60]!r}, so no row can be in any group; "
+                "take one of its conditions out"
+            )
+        return Grouping(name, group, keys)
     given = options.keys[name]
     if given is None:
         return Grouping(name, group, None)
@@ -114,9 +118,11 @@ def held_keys(name: str, group: e.Expr, given: Sequence[Said], schema: Schema) -
         known = keys_of(group, schema)
     except QueryError:  # too many to list: the range is all that can be checked
         known = None
+    possible = None if known is None else set(known)
     for key, said_key in zip(held, given, strict=True):
-        if (known is not None and key not in set(known)) or not _within(key, group):
-            raise QueryError(f"{name!r} is never {_quoted(said_key)}; leave out that key")
+        if (possible is not None and key not in possible) or not _within(key, group):
+            close = meant(said_key, known or ())
+            raise QueryError(f"{name!r} is never {_quoted(said_key)}{close}; leave out that key")
     return held
 
 
@@ -144,7 +150,8 @@ def _within(key: Key, group: e.Expr) -> bool:
 
 
 def _quoted(key: Said) -> str:
-    return shown(key) if isinstance(key, Fraction) else repr(key)[:60]
+    short = brief(key)
+    return shown(short) if isinstance(short, Fraction) else repr(short)[:60]
 
 
 def _combined(
@@ -182,94 +189,6 @@ def _check_cells(
             f"the question asks for {cells} groups, and at most {MOST_KEYS} can be answered; "
             "group by less, or list the combinations"
         )
-
-
-def named(items: Sequence[Item], groups: Sequence[e.Expr]) -> tuple[Output, ...]:
-    """Every column of the answer with a name of its own."""
-    taken: set[str] = set()
-    for item in items:
-        if item.name is None:
-            continue
-        if item.name.lower() in taken:
-            raise QueryError(f"two columns of the answer are called {item.name[:60]!r}")
-        taken.add(item.name.lower())
-    outputs = []
-    for item in items:
-        name = item.name or _free(_said_name(item.value, groups), taken)
-        taken.add(name.lower())
-        outputs.append(Output(name, item.value))
-    return tuple(outputs)
-
-
-def _free(name: str, taken: Iterable[str]) -> str:
-    used, number, free = set(taken), 1, name
-    while free.lower() in used:
-        number += 1
-        free = f"{name}_{number}"
-    return free
-
-
-def _said_name(post: Post, groups: Sequence[e.Expr]) -> str:
-    """What a column is called when nobody says: count, sum_salary, median_age, p90_age."""
-    match post:
-        case PostGroup(place=place):
-            return group_name(groups[place])
-        case PostAggregate(aggregate=aggregate):
-            return _aggregate_name(aggregate)
-        case PostCall(arguments=arguments):
-            inside = [a for a in arguments if not isinstance(a, PostGroup)]
-            names = (_said_name(a, groups) for a in inside)
-            return next((name for name in names if name != "value"), "value")
-        case _:
-            return "value"
-
-
-def _aggregate_name(aggregate: Aggregate) -> str:
-    function: str = aggregate.function
-    if aggregate.level is not None:
-        half = aggregate.level == Fraction(1, 2)
-        function = "median" if half else f"p{shown(aggregate.level * 100)}"
-    of = "" if aggregate.operand is None else _one_column(aggregate.operand)
-    return f"{function}_{of}" if of else function
-
-
-def extreme_name(word: str, aggregate: Aggregate) -> str:
-    """MIN(salary) is called min_salary, although it is a quantile."""
-    of = "" if aggregate.operand is None else _one_column(aggregate.operand)
-    return f"{word}_{of}" if of else word
-
-
-def _one_column(node: e.Expr) -> str:
-    if isinstance(node, e.Lookup):
-        return node.column
-    names = {part.name for part in e.walk(node) if isinstance(part, e.Column)}
-    return names.pop() if len(names) == 1 else ""
-
-
-def group_name(group: e.Expr) -> str:
-    """What a grouping is called when nobody says."""
-    match group:
-        case e.DateTrunc(unit=unit, operand=e.Column(name=name)):
-            return f"{name}_{unit}"
-        case e.DatePart(part=part, operand=e.Column(name=name)):
-            return f"{name}_{part}"
-        case _:
-            return _one_column(group) or "group"
-
-
-def _group_names(groups: Sequence[e.Expr], outputs: Sequence[Output]) -> list[str]:
-    """The name of the first column that shows the grouping, or one of its own."""
-    shown_as: dict[int, str] = {}
-    for output in outputs:
-        if isinstance(output.value, PostGroup):
-            shown_as.setdefault(output.value.place, output.name)
-    taken = {output.name.lower() for output in outputs}
-    names = []
-    for place, group in enumerate(groups):
-        name = shown_as.get(place) or _free(group_name(group), taken)
-        taken.add(name.lower())
-        names.append(name)
-    return names
 
 
 def _check(plan: Plan) -> None:

@@ -22,7 +22,8 @@ from discreet.errors import ParameterError, QueryError
 from discreet.exact import Exact, probability, rational, whole
 from discreet.query import expr as e
 from discreet.query import sugar, total
-from discreet.query.assemble import Item, Tail, assembled, extreme_name, group_name, named
+from discreet.query.assemble import Tail, assembled
+from discreet.query.names import Item, extreme_name, group_name, named
 from discreet.query.options import Options, Said
 from discreet.query.parse_aggregate import counted, kept, measured, people, quantile
 from discreet.query.parse_expr import read
@@ -42,6 +43,7 @@ from discreet.query.schema import FindBounds, Schema
 from discreet.query.scope import base, checked
 from discreet.query.sql import order_of
 from discreet.query.tree import deeply, fragment, name_of, only, part
+from discreet.query.words import brief, meant
 
 __all__ = ["Asker", "Query"]
 
@@ -140,7 +142,9 @@ class Query:
             names = [label or group_name(group) for label, group in labelled]
             unknown = [name for name in keys if name not in names]
             if unknown:
-                raise QueryError(f"keys are given for {unknown[0]!r}, which is not grouped by")
+                name = brief(unknown[0])
+                close = meant(name, names)
+                raise QueryError(f"keys are given for {name!r}{close}, which is not grouped by")
             pairs = [(first + names.index(name), _listed(given)) for name, given in keys.items()]
             return replace(self, _keys=(*self._keys, *pairs))
         if added == 1:
@@ -207,7 +211,7 @@ class Query:
         if as_quantile is None:
             raise QueryError(
                 f"a {word}imum cannot be private: one person can move it anywhere; "
-                f"say {word}imum({column!r}, as_quantile=0.01)"
+                f"say {word}imum({brief(column)!r}, as_quantile=0.01)"
             )
         level = _level(as_quantile)
         level = min(level, 1 - level) if word == "min" else max(level, 1 - level)
@@ -334,7 +338,7 @@ class Query:
 
     def _item(self, wanted: _Wanted, reader: Released) -> Item:
         if wanted.function == "select":
-            node = fragment(str(wanted.of), what="a column of the answer")
+            node = fragment(wanted.of, what="a column of the answer")  # type: ignore[arg-type]
             label = wanted.name
             if isinstance(node, exp.Alias):
                 only(node, "this", "alias")
@@ -342,8 +346,8 @@ class Query:
             return Item(label, reader.read(node))
         made = self._aggregate(wanted, reader)
         extreme = wanted.function in ("min", "max")
-        name = extreme_name(wanted.function, made) if extreme else wanted.name
-        return Item(name, PostAggregate(made))
+        like = extreme_name(wanted.function, made) if extreme else None
+        return Item(wanted.name, PostAggregate(made), like)
 
     def _aggregate(self, wanted: _Wanted, reader: Released) -> Aggregate:
         made = self._unfiltered(wanted, reader)
@@ -372,6 +376,8 @@ class Query:
 
 def _labelled(text: Text, schema: Schema) -> tuple[str | None, e.Expr]:
     """An expression about a row, and its alias if it has one."""
+    if not isinstance(text, str | e.Expr):
+        raise QueryError(f"an expression is SQL text, not {type(text).__name__}")
     if not isinstance(text, str):  # what it says about ranges decides the noise: read it again
         if _labelled(expr_sql(text), schema)[1] != checked(text):
             raise QueryError("this expression is not one of this table: write it as SQL text")
@@ -401,6 +407,8 @@ def _said_all(keys: Iterable[Any]) -> tuple[Said, ...]:
 
 def _said(key: Any) -> Said:
     key = key.item() if type(key).__module__ == "numpy" else key
+    if isinstance(key, int | Fraction) and not isinstance(key, bool):
+        rational(key, name="keys")  # refuses what is too long to be written
     if isinstance(key, float | Decimal):
         return rational(key, name="keys")
     if not isinstance(key, int | Fraction | str | date):
@@ -429,7 +437,8 @@ def _even(value: e.Expr, bins: int) -> e.Expr:
     """The lower edge of one of so many bins of equal width; the greatest value is in the last."""
     kind = total.number(value, "a histogram")
     if not 1 <= bins <= kind.width:
-        raise QueryError(f"a histogram of this column has 1 to {kind.width} bins, not {bins}")
+        given = brief(bins)
+        raise QueryError(f"a histogram of this column has 1 to {kind.width} bins, not {given}")
     low, width = kind.least, (kind.most - kind.least) / bins
     below = total.extreme("least", [value, total.constant(kind.most - kind.grid)])
     moved = total.add(below, total.constant(low), minus=True)

@@ -4,16 +4,21 @@ Where the columns inside have few values, the expression is evaluated on all of 
 included, and its keys are exactly what can come out. Otherwise they follow from its shape, and may
 hold values that no row can have: such a key is answered like any other. A missing value is never a
 key; COALESCE gives it a name.
+
+`admitted` leaves out the keys that WHERE excludes: such a group is empty for every table, which is
+a public fact of the question.
 Tested by tests/query/test_keys.py
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import chain, product
+from typing import Any
 
 from discreet.errors import QueryError
 from discreet.query import expr as e
@@ -22,7 +27,7 @@ from discreet.query.evaluate import compiled
 from discreet.query.kinds import Day, Number, Text, said
 from discreet.query.schema import MOST_KEYS, FreeText, Keys, Schema
 
-__all__ = ["EVALUATIONS", "Key", "keys_of", "shown_key"]
+__all__ = ["EVALUATIONS", "Key", "admitted", "keys_of", "shown_key"]
 
 Key = int | bool | str | date
 EVALUATIONS = 2_000
@@ -56,6 +61,97 @@ def keys_of(node: e.Expr, schema: Schema) -> tuple[Key, ...] | None:
     if isinstance(node, e.Column) or isinstance(node.kind, Text):
         return tuple(distinct)
     return tuple(sorted(distinct))
+
+
+def admitted(
+    keys: tuple[Key, ...] | None, node: e.Expr, where: e.Expr | None
+) -> tuple[Key, ...] | None:
+    """The keys of a grouping for which a condition can be true.
+
+    Only parts that are joined by AND and say something of this very expression count: comparisons
+    with a constant, BETWEEN, IN, NOT IN, and a flag itself. Other parts leave all keys.
+    """
+    if keys is None or where is None:
+        return keys
+    sieve = _Sieve(node)
+    for part in where.operands if isinstance(where, e.Logic) and where.op == "and" else (where,):
+        sieve.add(part)
+    return tuple(filter(sieve.admits, keys)) if sieve.says else keys
+
+
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+
+
+class _Sieve:
+    """What some conditions say of one expression, folded so that a key is looked at once."""
+
+    def __init__(self, node: e.Expr) -> None:
+        self._node = node
+        self._allowed: set[Any] | None = None
+        self._excluded: set[Any] = set()
+        self._ends: dict[str, Any] = {}
+
+    @property
+    def says(self) -> bool:
+        """Whether any condition was about the expression."""
+        return self._allowed is not None or bool(self._excluded or self._ends)
+
+    def admits(self, key: Key) -> bool:
+        """Whether all conditions hold for a key."""
+        if key in self._excluded or (self._allowed is not None and key not in self._allowed):
+            return False
+        return all(_ORDERS[op](key, end) for op, end in self._ends.items())
+
+    def add(self, part: e.Expr) -> None:
+        """One more condition; nothing where it is about something else."""
+        match part:
+            case _ if part == self._node:
+                self._allow([True])
+            case e.Not(operand=operand) if operand == self._node:
+                self._allow([False])
+            case e.Compare(op=op, left=left, right=e.Literal(value=value)):
+                self._compare(op, left, value)
+            case e.Compare(op=op, left=e.Literal(value=value), right=right):
+                self._compare(_TURNED[op], right, value)
+            case e.Member(operand=operand, values=values):
+                if (held := self._held(operand, [one.value for one in values])) is not None:
+                    self._allow(held)
+            case e.Not(operand=e.Member(operand=operand, values=values)):
+                if (held := self._held(operand, [one.value for one in values])) is not None:
+                    self._excluded.update(held)
+            case _:
+                pass
+
+    def _allow(self, values: Iterable[Any]) -> None:
+        self._allowed = set(values) if self._allowed is None else self._allowed & set(values)
+
+    def _compare(self, op: str, operand: e.Expr, value: Any) -> None:
+        held = self._held(operand, [value])
+        if held is None:
+            return
+        if value is None:  # a comparison with a missing value is never true
+            self._allow([])
+        elif op == "=":
+            self._allow(held)
+        elif op == "<>":
+            self._excluded.update(held)
+        else:
+            tighter = min if op in ("<", "<=") else max
+            self._ends[op] = tighter(held[0], self._ends.get(op, held[0]))
+
+    def _held(self, operand: e.Expr, values: Sequence[Any]) -> list[Any] | None:
+        """The values as the keys are held; None where the operand is another expression."""
+        if operand == self._node:
+            return list(values)
+        match operand:  # the same number on a finer grid, beside a constant such as 0.5
+            case e.Linear(terms=((factor, term),), constant=constant) if (
+                term == self._node and factor > 0
+            ):
+                return [None if v is None else Fraction(v - constant, factor) for v in values]
+        return None
 
 
 def shown_key(value: int | bool | str | date | None, node: e.Expr) -> Key | Fraction | None:  # noqa: FBT001

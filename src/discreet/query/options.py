@@ -22,12 +22,13 @@ from typing import Any
 from sqlglot import TokenType
 
 from discreet.errors import ParameterError, QueryError
-from discreet.exact import positive, probability
+from discreet.exact import positive, probability, shown
 from discreet.privacy.guarantee import delta_of, epsilon_of
 from discreet.query.sugar import day_of
 from discreet.query.tree import Token, number
+from discreet.query.words import meant
 
-__all__ = ["NO_OPTIONS", "Options", "Said", "split"]
+__all__ = ["NO_OPTIONS", "Options", "Said", "not_below", "split"]
 
 Said = int | Fraction | bool | str | date
 """A key as it is written: the number itself, not the multiple of its grid."""
@@ -47,6 +48,9 @@ class Options:
 
 
 NO_OPTIONS = Options()
+SMALLEST_EPSILON = Fraction(1, 10**20)
+"""A smaller epsilon gives noise beyond all numbers, and error figures beyond all floats."""
+SMALLEST_RHO = SMALLEST_EPSILON**2
 _EXAMPLE = "say SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5) COUNT(*) FROM t"
 
 
@@ -205,10 +209,17 @@ def _combinations(value: Any) -> tuple[tuple[Said, ...], ...]:
     return tuple(_constants(row) for row in value)
 
 
+def not_below(value: Fraction, least: Fraction, *, name: str) -> Fraction:
+    """The value, unless it is too small to be answered."""
+    if value < least:
+        raise ParameterError(name, shown(value), f"must be at least {shown(least)}")
+    return value
+
+
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "epsilon": epsilon_of,
+    "epsilon": lambda value: not_below(epsilon_of(value), SMALLEST_EPSILON, name="epsilon"),
     "delta": delta_of,
-    "rho": lambda value: positive(value, name="rho"),
+    "rho": lambda value: not_below(positive(value, name="rho"), SMALLEST_RHO, name="rho"),
     "other": _flag,
     "extremes": _extreme,
     "keys": _keys,
@@ -220,7 +231,8 @@ def _made(said: dict[str, Any]) -> Options:
     for name in said:
         if name not in _READERS:
             known = ", ".join(_READERS)
-            raise QueryError(f"OPTIONS knows no {name[:40]!r}; there are: {known}")
+            close = meant(name, _READERS)
+            raise QueryError(f"OPTIONS knows no {name[:40]!r}{close}; there are: {known}")
     if "rho" in said and "epsilon" in said:
         raise QueryError("OPTIONS says epsilon and rho; say one of them")
     try:

@@ -19,6 +19,7 @@ from discreet.query import expr as e
 from discreet.query.kinds import Day, Flag, Number, Text, said
 from discreet.query.schema import Schema
 from discreet.query.tree import Node, found, number, only, part, refused
+from discreet.query.words import listed, meant
 
 __all__ = ["Names", "constant_number", "digits_of", "is_aggregate", "read", "spine", "text_of"]
 
@@ -181,7 +182,17 @@ def _pow(node: exp.Pow, names: Names) -> e.Expr:
 
 def _compare(node: Node, names: Names) -> e.Expr:
     left, right = read(node.this, names), read(part(node, "expression"), names)
-    return sugar.compared(_COMPARISONS[node.key], left, right)
+    op = _COMPARISONS[node.key]
+    return _equal(op, left, right, names) if op in ("=", "<>") else sugar.compared(op, left, right)
+
+
+def _equal(op: str, left: e.Expr, right: e.Expr, names: Names) -> e.Expr:
+    """A comparison with = or <>, in which declared keys are spelled right."""
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value, e.Column):
+            held = sugar.as_date(other) if isinstance(value.kind, Day) else other
+            sugar.expect_keys(names.schema, value, [held])
+    return sugar.compared(op, left, right)
 
 
 def _between(node: exp.Between, names: Names) -> e.Expr:
@@ -192,10 +203,12 @@ def _between(node: exp.Between, names: Names) -> e.Expr:
 
 def _in(node: exp.In, names: Names) -> e.Expr:
     value = read(node.this, names)
-    listed = [read(item, names) for item in node.expressions]
+    values = [read(item, names) for item in node.expressions]
     if isinstance(value.kind, Day):
-        listed = [sugar.as_date(item) for item in listed]
-    return total.member(value, listed)
+        values = [sugar.as_date(item) for item in values]
+    if isinstance(value, e.Column):
+        sugar.expect_keys(names.schema, value, values)
+    return total.member(value, values)
 
 
 def _like(node: exp.Like, names: Names) -> e.Expr:
@@ -222,6 +235,7 @@ def _is(node: exp.Is, names: Names) -> e.Expr:
 def _same(node: Node, names: Names) -> e.Expr:
     """IS NOT DISTINCT FROM: two missing values are the same."""
     left, right = read(node.this, names), read(part(node, "expression"), names)
+    _equal("=", left, right, names)
     same = sugar.same(left, right)
     return same if node.key == "nullsafeeq" else total.negation(same)
 
@@ -242,7 +256,7 @@ def _case(node: exp.Case, names: Names) -> e.Expr:
         only(branch, "this", "true")
         condition = read(branch.this, names)
         if subject is not None:
-            condition = sugar.compared("=", subject, condition)
+            condition = _equal("=", subject, condition, names)
         whens.append((condition, read(part(branch, "true"), names)))
     default = found(node, "default")
     return total.case(whens, None if default is None else read(default, names))
@@ -256,7 +270,7 @@ def _if(node: exp.If, names: Names) -> e.Expr:
 
 def _nullif(node: exp.Nullif, names: Names) -> e.Expr:
     value, other = read(node.this, names), read(node.expression, names)
-    return total.case([(sugar.compared("=", value, other), total.constant(None))], value)
+    return total.case([(_equal("=", value, other, names), total.constant(None))], value)
 
 
 def _all(node: Node, names: Names) -> list[e.Expr]:
@@ -397,12 +411,23 @@ def _anonymous(node: exp.Anonymous, names: Names) -> e.Expr:
         case "LOOKUP", 3:
             table = text_of(arguments[0], "the table of LOOKUP")
             column = text_of(arguments[1], "the column of LOOKUP")
-            public = names.schema.tables.get(table)
-            if public is None or column not in public.columns:
-                raise QueryError(f"there is no public column {column[:40]!r} of {table[:40]!r}")
+            _expect_public(names.schema, table, column)
             return sugar.lookup(names.schema, table, column, read(arguments[2], names))
         case _:
             raise refused(node, _WHERE)
+
+
+def _expect_public(schema: Schema, table: str, column: str) -> None:
+    public = schema.tables.get(table)
+    if public is None:
+        close, there = meant(table, schema.tables), listed(schema.tables, 30) or "none"
+        raise QueryError(f"there is no public table {table[:40]!r}{close}; there are: {there}")
+    if column not in public.columns:
+        close = meant(column, public.columns)
+        raise QueryError(
+            f"there is no public column {column[:40]!r} of {table[:40]!r}{close}; "
+            f"there are: {listed(public.columns, 30)}"
+        )
 
 
 _BINARY = ("this", "expression")

@@ -25,6 +25,7 @@ from discreet.query.plan import Post, PostAggregate, PostCall, PostGroup, PostVa
 from discreet.query.scope import Scope, pick
 from discreet.query.sugar import day_of
 from discreet.query.tree import Node, found, name_of, number, only, part, refused
+from discreet.query.words import meant
 
 __all__ = ["Released", "kind_of"]
 
@@ -102,11 +103,20 @@ class Released:
             return output
         if group is not None:
             return group
-        self.scope.column(node)  # an unknown name is refused in its own words
+        word = "AVG" if isinstance(self._column(node).kind, Number) else "COUNT"
         raise QueryError(
             f"the column {node.name[:60]!r} is neither grouped by nor inside an aggregate; "
-            f"say GROUP BY {node.name[:60]} or AVG({node.name[:60]})"
+            f"say GROUP BY {node.name[:60]} or {word}({node.name[:60]})"
         )
+
+    def _column(self, node: exp.Column) -> e.Expr:
+        """A column of the rows; where there is none, a close name of the answer is suggested."""
+        try:
+            return self.scope.column(node)
+        except QueryError as error:
+            close = meant(node.name, self.outputs)
+            there = f"; nor is it a name of the answer{close}" if close else ""
+            raise QueryError(error.problem + there) from None
 
 
 def kind_of(post: Post, groups: Sequence[e.Expr]) -> str:

@@ -29,6 +29,7 @@ __all__ = [
     "PostGroup",
     "PostValue",
     "aggregates",
+    "inside",
 ]
 
 Function = Literal[
@@ -166,15 +167,16 @@ def aggregates(plan: Plan) -> tuple[Aggregate, ...]:
     posts = [output.value for output in plan.outputs]
     posts += [] if plan.having is None else [plan.having]
     posts += [order.value for order in plan.order]
-    return tuple(dict.fromkeys(found for post in posts for found in _inside(post)))
+    return tuple(dict.fromkeys(found for post in posts for found in inside(post)))
 
 
-def _inside(post: Post) -> Iterator[Aggregate]:
+def inside(post: Post) -> Iterator[Aggregate]:
+    """The private numbers that a function of them needs."""
     match post:
         case PostAggregate(aggregate=found):
             yield found
         case PostCall(arguments=arguments):
             for argument in arguments:
-                yield from _inside(argument)
+                yield from inside(argument)
         case _:
             pass

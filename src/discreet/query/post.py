@@ -27,6 +27,8 @@ from discreet.query.plan import (
 
 __all__ = ["Line", "Released", "arrange", "evaluate"]
 
+LONGEST = 4096
+"""An exact number of more bits, above or below, goes on as a float, and is missing beyond those."""
 Released = int | float | Fraction | bool | str | date | None
 _Numbers = Mapping[Aggregate, int | float | Fraction | None]
 
@@ -72,12 +74,25 @@ def evaluate(post: Post, groups: Sequence[Released], values: _Numbers) -> Releas
 
 
 def _sound(value: Any) -> Released:
-    """No infinities and no NaN; a whole fraction is a whole number."""
+    """No infinities and no NaN; a whole fraction is a whole number; what is long is a float."""
+    if isinstance(value, int | Fraction) and _long(value):
+        value = _as_float(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Fraction) and value.denominator == 1:
         return int(value)
     return value  # type: ignore[no-any-return]
+
+
+def _long(value: int | Fraction) -> bool:
+    return max(value.numerator.bit_length(), value.denominator.bit_length()) > LONGEST
+
+
+def _as_float(value: int | Fraction) -> float | None:
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def _call(name: str, values: Sequence[Any]) -> Released:

@@ -41,10 +41,12 @@ from discreet.privacy.guarantee import (
 from discreet.privacy.loss import ApproxLoss, GeometricLoss, Loss, PureLoss
 from discreet.query.blocks import Block, blocks_of
 from discreet.query.expr import Expr
+from discreet.query.options import SMALLEST_EPSILON, SMALLEST_RHO, not_below
 from discreet.query.plan import Aggregate, Plan, aggregates
 from discreet.query.request import Bounding, Part, Request, Total
 from discreet.query.schema import PerPerson, PerRow, Schema
 from discreet.query.stability import Stability, key_bound, number_of_groups, stabilities
+from discreet.query.words import brief
 
 __all__ = ["Measured", "Noise", "Priced", "Target", "priced"]
 
@@ -71,14 +73,18 @@ class Target:
         rho: Exact | None = None,
     ) -> None:
         if (epsilon is None) == (rho is None):
-            given = None if rho is None else (epsilon, rho)
+            given = None if rho is None else brief((epsilon, rho))
             raise ParameterError("epsilon", given, "or rho must be said, and not both")
         if rho is not None and delta is not None:
-            raise ParameterError("delta", delta, "goes with epsilon, not with rho")
+            raise ParameterError("delta", brief(delta), "goes with epsilon, not with rho")
         none_left = delta is None or delta == 0
         object.__setattr__(self, "epsilon", None if epsilon is None else epsilon_of(epsilon))
         object.__setattr__(self, "delta", None if none_left else delta_of(delta))
         object.__setattr__(self, "rho", None if rho is None else ZCDP(rho).rho)
+        if self.epsilon is not None:
+            not_below(self.epsilon, SMALLEST_EPSILON, name="epsilon")
+        if self.rho is not None:
+            not_below(self.rho, SMALLEST_RHO, name="rho")
 
     def guarantee(self, neighbours: Neighbours) -> PureDP | ApproxDP | ZCDP:
         """The promise that a question at this price makes."""

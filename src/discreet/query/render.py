@@ -19,8 +19,8 @@ import sqlglot
 
 from discreet.errors import QueryError
 from discreet.query import expr as e
-from discreet.query.keys import keys_of, shown_key
-from discreet.query.kinds import Number
+from discreet.query.keys import admitted, keys_of, shown_key
+from discreet.query.kinds import WIDEST, Number
 from discreet.query.plan import (
     Aggregate,
     Grouping,
@@ -117,7 +117,7 @@ def _decimal(value: Fraction) -> str | None:
     while left % 5 == 0:
         left, fives = left // 5, fives + 1
     places = max(twos, fives)
-    if left != 1 or places > 60:
+    if left != 1 or places > 480:
         return None
     digits = str(value.numerator * 10**places // value.denominator).rjust(places + 1, "0")
     return digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}"
@@ -255,7 +255,7 @@ class _Rows:
         size = abs(share)
         if size == 1:
             return share < 0, self.piece(term)
-        if size.numerator == 1:
+        if size.numerator == 1 and size.denominator <= WIDEST:
             return share < 0, (f"{self._in(term, _PRODUCT)} / {size.denominator}", _PRODUCT)
         written = _decimal(size)
         if written is not None:
@@ -321,8 +321,9 @@ class _Writer:
     def _keys(self) -> list[str]:
         """The keys that were given, and do not follow from the schema."""
         given = []
+        where = self._plan.where if self._plan.combinations is None else None
         for grouping in self._plan.groupings:
-            if self._schema is None or grouping.keys == _usual(grouping, self._schema):
+            if self._schema is None or grouping.keys == _usual(grouping, self._schema, where):
                 continue
             keys = "NULL"
             if grouping.keys is not None:
@@ -400,9 +401,9 @@ class _Writer:
         return f"CASE {branches} ELSE {self.post(arguments[-1])} END"
 
 
-def _usual(grouping: Grouping, schema: Schema) -> object:
-    """The keys that the schema gives; something else where it gives none."""
+def _usual(grouping: Grouping, schema: Schema, where: e.Expr | None) -> object:
+    """The keys that the schema and WHERE give; something else where they give none."""
     try:
-        return keys_of(grouping.value, schema)
+        return admitted(keys_of(grouping.value, schema), grouping.value, where)
     except QueryError:
         return ()

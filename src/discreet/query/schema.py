@@ -14,39 +14,31 @@ Tested by tests/query/test_schema.py
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
+from itertools import islice
 from typing import Any, Literal, get_args
 
 from discreet.errors import ParameterError, QueryError
 from discreet.exact import Exact, positive, rational, shown, whole
 from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
 from discreet.query.kinds import WIDEST, Day, Flag, Kind, Number, Text
+from discreet.query.words import brief
 
 __all__ = [
-    "MOST_KEYS",
-    "Boolean",
-    "Bounds",
-    "Dates",
-    "Declared",
-    "FreeText",
-    "Hidden",
-    "Keys",
-    "PerPerson",
-    "PerRow",
-    "PublicTable",
-    "Schema",
-    "Storage",
-    "Unit",
-    "declared",
-]
+    "MOST_KEYS", "Boolean", "Bounds", "Dates", "Declared", "FreeText", "Hidden", "Keys",
+    "PerPerson", "PerRow", "PublicTable", "Schema", "Storage", "Unit", "declared",
+]  # fmt: skip
 
 MOST_KEYS = 1_000_000
 """The largest number of public cells that one question may list."""
 MOST_ROWS = 1 << 40
 """The row limit that overflow proofs use unless the owner states another one."""
+FARTHEST = 10**80
+"""Bounds and grids lie within this, so that the squares of sums still fit a float."""
 Storage = Literal["integer", "real", "text", "boolean", "date", "timestamp", "other"]
 """How an engine stores a column, as far as the cleaning needs to know."""
 Key = int | bool | str | date
@@ -80,10 +72,11 @@ class Bounds:
         self, low: Exact, high: Exact, grid: Exact | None = None, *, missing: Exact | None = None
     ) -> None:
         put = object.__setattr__
-        first, last = rational(low, name="low"), rational(high, name="high")
+        first = _near(rational(low, name="low"), "low")
+        last = _near(rational(high, name="high"), "high")
         if not first < last:
             raise ParameterError("Bounds", (low, high), "must have low below high")
-        step = _grid(first, last) if grid is None else positive(grid, name="grid")
+        step = _grid(first, last) if grid is None else _near(positive(grid, name="grid"), "grid")
         for name, value in (("low", first), ("high", last)):
             if (value / step).denominator != 1:
                 problem = f"must be a multiple of the grid {shown(step)}"
@@ -113,6 +106,13 @@ class Bounds:
         """What every question may rely on."""
         low, high = int(self.low / self.grid), int(self.high / self.grid)
         return Number(low, high, self.grid, nullable=self.missing is None)
+
+
+def _near(value: Fraction, name: str) -> Fraction:
+    if abs(value) > FARTHEST:
+        problem = "must lie within 10^80; declare the column in another unit"
+        raise ParameterError(name, shown(value), problem)
+    return value
 
 
 def _inside(missing: Exact, low: Fraction, high: Fraction, grid: Fraction) -> Fraction:
@@ -164,18 +164,18 @@ class Keys:
     values: tuple[Key, ...]
 
     def __init__(self, values: Iterable[Any]) -> None:
-        if isinstance(values, str):
-            raise ParameterError("Keys", values, f"needs a list, such as dp.Keys([{values!r}])")
-        listed = tuple(_key(value) for value in values)
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise ParameterError("Keys", brief(values), "needs a list, such as dp.Keys(['a', 'b'])")
+        listed = tuple(_key(value) for value in islice(values, MOST_KEYS + 1))
         if not listed:
             raise ParameterError("Keys", None, "needs at least one key")
         if len(listed) > MOST_KEYS:
-            raise ParameterError("Keys", f"{len(listed)} keys", f"takes at most {MOST_KEYS}")
+            raise ParameterError("Keys", "more keys", f"takes at most {MOST_KEYS}")
         if len({type(key) for key in listed}) != 1:
             kinds = sorted({type(key).__name__ for key in listed})
             raise ParameterError("Keys", kinds, "must all be of one type")
         if len(set(listed)) != len(listed):
-            twice = next(key for key in listed if listed.count(key) > 1)
+            twice = next(key for key, n in Counter(listed).items() if n > 1)
             raise ParameterError("Keys", twice, "must all be different; this one is there twice")
         object.__setattr__(self, "values", listed)
 
@@ -205,13 +205,13 @@ def _key(value: object) -> Key:
     if isinstance(value, datetime):
         raise ParameterError("Keys", value, "takes dates, not times; say value.date()")
     if isinstance(value, int) and abs(value) > WIDEST:
-        raise ParameterError("Keys", value, "must be within 2^62")
+        raise ParameterError("Keys", brief(value), "must be within 2^62")
     if isinstance(value, str) and not storable(value):
         raise ParameterError("Keys", value, "must be UTF-8 text without the character NUL")
     if isinstance(value, bool | int | str | date):
         return value
     problem = "must be text, whole numbers, dates or True and False"
-    raise ParameterError("Keys", value, problem)
+    raise ParameterError("Keys", brief(value), problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ def _date(value: object, name: str) -> date:
         except ValueError:
             raise ParameterError(name, value, "must be a date such as '2024-12-31'") from None
     if not isinstance(value, date):
-        raise ParameterError(name, value, "must be a date such as '2024-12-31'")
+        raise ParameterError(name, brief(value), "must be a date such as '2024-12-31'")
     if not date(1000, 1, 1) <= value <= date(9000, 12, 31):
         raise ParameterError(name, value, "must lie between the years 1000 and 9000")
     return value
@@ -296,7 +296,7 @@ def declared(name: str, value: Any) -> Declared:
         case _:
             raise ParameterError(
                 f"columns[{name!r}]",
-                value,
+                brief(value),
                 "must be dp.Bounds(low, high), dp.Keys([...]), dp.Dates(first, last), "
                 "dp.Boolean(), dp.FreeText() or dp.Hidden()",
             )
@@ -324,7 +324,7 @@ class PerRow:
         rows: int | None = None,
         together: int = 1,
     ) -> None:
-        object.__setattr__(self, "neighbours", neighbours_of(neighbours))
+        object.__setattr__(self, "neighbours", neighbours_of(brief(neighbours)))
         object.__setattr__(self, "rows", _public_size(rows, self.neighbours, "rows"))
         object.__setattr__(
             self, "together", whole(together, name="together", at_least=1, at_most=10**6)
@@ -336,7 +336,7 @@ def _public_size(value: int | None, neighbours: Neighbours, name: str) -> int | 
         return None
     if neighbours != "replace":
         problem = "may be public with neighbours='replace' only: otherwise it is private"
-        raise ParameterError(name, value, problem)
+        raise ParameterError(name, brief(value), problem)
     return whole(value, name=name, at_least=1, at_most=MOST_ROWS)
 
 
@@ -391,18 +391,18 @@ class PerPerson:
         put(self, "max_groups", max_groups)
         if bounding not in get_args(Enforced):
             problem = f"must be one of {', '.join(get_args(Enforced))}"
-            raise ParameterError("bounding", bounding, problem)
+            raise ParameterError("bounding", brief(bounding), problem)
         put(self, "bounding", bounding)
         if trusted and max_groups is not None:  # true of one grouping, it says little of another
             problem = "cannot be trusted: say max_rows=..., the rows of a person in all, without it"
             raise ParameterError("max_groups", max_groups, problem)
         put(self, "trusted", bool(trusted))
-        put(self, "neighbours", neighbours_of(neighbours))
+        put(self, "neighbours", neighbours_of(brief(neighbours)))
         put(self, "people", _public_size(people, self.neighbours, "people"))
         put(self, "together", whole(together, name="together", at_least=1, at_most=10**6))
         if (max_rows == "find") != (find_epsilon is not None):
             problem = "goes with max_rows='find', and says what finding it may cost"
-            raise ParameterError("find_epsilon", find_epsilon, problem)
+            raise ParameterError("find_epsilon", brief(find_epsilon), problem)
         found = None if find_epsilon is None else epsilon_of(find_epsilon, name="find_epsilon")
         put(self, "find_epsilon", found)
 
@@ -412,7 +412,7 @@ Unit = PerRow | PerPerson
 
 def _name(value: object, what: str) -> str:
     if not isinstance(value, str) or not value or not storable(value):
-        raise ParameterError(what, value, "needs the name of a column")
+        raise ParameterError(what, brief(value), "needs the name of a column")
     return value
 
 
@@ -443,7 +443,7 @@ class PublicTable:
         listed = []
         for at, row in rows.items():
             if tuple(row) != names:
-                raise ParameterError("PublicTable", at, f"must have the columns {names} everywhere")
+                raise ParameterError("PublicTable", brief(at), f"must have the columns {names}")
             listed.append((_key(at), tuple(None if v is None else _key(v) for v in row.values())))
         put(self, "columns", names)
         put(self, "rows", tuple(listed))

@@ -17,9 +17,10 @@ from sqlglot import exp
 from discreet.errors import QueryError
 from discreet.query import expr as e
 from discreet.query import sugar, total
-from discreet.query.parse_expr import read
+from discreet.query.parse_expr import is_aggregate, read
 from discreet.query.schema import Hidden, PerPerson, PublicTable, Schema
 from discreet.query.tree import Node, found, name_of, only, part, refused
+from discreet.query.words import listed, meant
 
 __all__ = ["Environment", "Person", "Scope", "base", "opened", "pick"]
 
@@ -64,11 +65,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Scope:
-    """All names that an expression may use, and the condition that holds for every row."""
+    """All names that an expression may use, and the condition that holds for every row.
+
+    `aliases` are names of the SELECT list, and whether they are of aggregates: no expression about
+    a row may use them, and the refusal says so.
+    """
 
     schema: Schema
     sources: tuple[Source, ...]
     where: e.Expr | None = None
+    aliases: Mapping[str, bool] = field(default_factory=dict, compare=False, repr=False)
     memory: dict[int, e.Expr | str] | None = field(default=None, compare=False, repr=False)
 
     def remembering(self) -> Scope:
@@ -77,6 +83,13 @@ class Scope:
 
     def meaning(self, node: exp.Column) -> Meaning:
         """What a name stands for."""
+        return self._hit(node)[1]
+
+    def spelling(self, node: exp.Column) -> str:
+        """A name as it was declared, or given in a subquery."""
+        return self._hit(node)[0]
+
+    def _hit(self, node: exp.Column) -> tuple[str, Meaning]:
         only(node, "this", "table")
         name = name_of(node.this) if isinstance(node.this, exp.Identifier) else None
         if name is None:
@@ -85,20 +98,32 @@ class Scope:
         if node.args.get("table") is not None:
             wanted = name_of(part(node, "table"))
             named = {s.name: s for s in sources if s.name is not None}
-            sources = (pick(named, wanted, f"the question has no table {wanted[:60]!r} in FROM"),)
-        hits = [s.columns[n] for s in sources for n in s.columns if n == name]
+            problem = f"the question has no table {wanted[:60]!r} in FROM"
+            sources = (pick(named, wanted, f"{problem}; there are: {listed(named, 30)}"),)
+        hits = [(n, s.columns[n]) for s in sources for n in s.columns if n == name]
         if not hits:
-            hits = [s.columns[n] for s in sources for n in _matching(s.columns, name)]
+            hits = [(n, s.columns[n]) for s in sources for n in _matching(s.columns, name)]
         if not hits:
-            raise QueryError(self._unknown(name))
-        if len(set(hits)) > 1:
+            raise QueryError(self._unknown(name, quoted=bool(node.this.args.get("quoted"))))
+        if len({meaning for _, meaning in hits}) > 1:
             raise QueryError(f"the name {name[:60]!r} is ambiguous; say table.column, as written")
         return hits[0]
 
-    def _unknown(self, name: str) -> str:
-        listed = sorted({n for s in self.sources for n, m in s.columns.items() if m != Person(n)})
-        shown = ", ".join(listed[:30]) + (", ..." if len(listed) > 30 else "")
-        return f"there is no column {name[:60]!r} that a question may use; there are: {shown}"
+    def _unknown(self, name: str, *, quoted: bool) -> str:
+        if name.lower() in self.aliases:
+            after = "; a condition on it goes into HAVING" if self.aliases[name.lower()] else ""
+            return (
+                f"{name[:60]!r} is a name of the answer, and WHERE and the SELECT list come before "
+                f"it: write its expression again{after}"
+            )
+        known = {n: m for s in self.sources for n, m in s.columns.items()}
+        there = listed(sorted(n for n, m in known.items() if m != Person(n)), 30)
+        text = name[:60].replace("'", "''")
+        say = f"; double quotes name a column, and text goes in single quotes: '{text}'"
+        return (
+            f"there is no column {name[:60]!r} that a question may use{meant(name, known)}"
+            f"{say if quoted else ''}; there are: {there}"
+        )
 
     def column(self, node: exp.Column) -> e.Expr:
         """The expression behind a name."""
@@ -183,6 +208,9 @@ def opened(select: exp.Select, around: Environment) -> Scope:
     scope = _source(source.this, environment)
     for join in select.args.get("joins") or ():
         scope = _joined(scope, join, environment)
+    aliased = [item for item in select.expressions if isinstance(item, exp.Alias)]
+    inside = {item.alias.lower(): any(map(is_aggregate, item.walk())) for item in aliased}
+    scope = replace(scope, aliases=inside)
     where = select.args.get("where")
     if where is not None:
         only(where, "this")
@@ -225,7 +253,8 @@ def _source(node: Node, environment: Environment) -> Scope:
         raise QueryError(
             f"{name!r} is a public table; say FROM {schema.name} JOIN {name} ON ... instead"
         )
-    raise QueryError(f"there is no table {name[:60]!r}; say FROM {schema.name}")
+    close = meant(name, [schema.name, *ctes])
+    raise QueryError(f"there is no table {name[:60]!r}{close}; say FROM {schema.name}")
 
 
 def _table(node: Node) -> tuple[str, str | None]:
@@ -301,8 +330,8 @@ def _joined(scope: Scope, join: exp.Join, environment: Environment) -> Scope:
     schema = environment.schema
     if not _matching(schema.tables, name):
         raise QueryError(
-            f"{name[:60]!r} is no public table, and only those can be joined: a join of people "
-            "with people would multiply their rows"
+            f"{name[:60]!r} is no public table{meant(name, schema.tables)}, and only those can be "
+            "joined: a join of people with people would multiply their rows"
         )
     table = pick({key: key for key in schema.tables}, name, "")
     label = alias or name

@@ -20,11 +20,12 @@ from sqlglot import TokenType, exp
 
 from discreet.errors import ParameterError, QueryError
 from discreet.query import expr as e
-from discreet.query.assemble import Item, Tail, assembled, extreme_name, named
+from discreet.query.assemble import Tail, assembled
+from discreet.query.names import Item, extreme_name, named
 from discreet.query.options import Options, split
 from discreet.query.parse_expr import is_aggregate, read
 from discreet.query.parse_post import Released
-from discreet.query.plan import Order, Output, Plan, PostAggregate, PostValue
+from discreet.query.plan import Order, Output, Plan, Post, PostAggregate, PostGroup, PostValue
 from discreet.query.schema import Schema
 from discreet.query.scope import Environment, Scope, base, checked, opened
 from discreet.query.tree import (
@@ -99,9 +100,17 @@ def _labelled(item: Node) -> tuple[str | None, Node]:
 
 def _item(label: str | None, node: Node, reader: Released) -> Item:
     post = reader.read(node)
-    if label is None and node.key in ("min", "max") and isinstance(post, PostAggregate):
-        label = extreme_name(node.key, post.aggregate)
-    return Item(label, post)
+    return Item(label, post, _like(node, post, reader.scope))
+
+
+def _like(node: Node, post: Post, scope: Scope) -> str | None:
+    """The name that a key or an extreme is called by in the question, where AS says none."""
+    if isinstance(post, PostAggregate):
+        inner = node.this if isinstance(node, exp.Filter) else node
+        return extreme_name(inner.key, post.aggregate) if inner.key in ("min", "max") else None
+    if isinstance(node, exp.Column) and isinstance(post, PostGroup):
+        return scope.spelling(node)
+    return None
 
 
 Labels = Sequence[tuple[str | None, Node]]
@@ -110,14 +119,24 @@ Labels = Sequence[tuple[str | None, Node]]
 def _groups(node: Node | None, labels: Labels, scope: Scope) -> tuple[e.Expr, ...]:
     if node is None:
         return ()
-    only(node, "expressions")
+    everything = node.args.get("all") is True and not node.expressions
+    only(node, "expressions", *(["all"] if everything else []))
     groups: list[e.Expr] = []
-    for item in node.expressions:
+    for item in _unaggregated(labels) if everything else node.expressions:
         group = checked(_group(item, labels, scope))
         if group in groups:
             raise QueryError("GROUP BY says the same thing twice")
         groups.append(group)
     return tuple(groups)
+
+
+def _unaggregated(labels: Labels) -> list[Node]:
+    """GROUP BY ALL: the items of the SELECT list that have a column and no aggregate."""
+    return [
+        node
+        for _, node in labels
+        if node.find(exp.Column) is not None and not any(map(is_aggregate, node.walk()))
+    ]
 
 
 def _group(item: Node, labels: Labels, scope: Scope) -> e.Expr:
@@ -200,8 +219,22 @@ def ordered(node: Node, reader: Released, outputs: Sequence[Output], *, descendi
 def _limit(node: Node | None) -> int | None:
     if node is None:
         return None
+    if isinstance(node, exp.Fetch):
+        return _fetched(node)
     only(node, "expression")
     return limit_of(part(node, "expression"))
+
+
+def _fetched(node: exp.Fetch) -> int:
+    """FETCH FIRST 5 ROWS ONLY, which is LIMIT 5."""
+    only(node, "direction", "count", "limit_options")
+    options = node.args.get("limit_options")
+    if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+        raise QueryError("FETCH FIRST takes neither PERCENT nor WITH TIES; say LIMIT 5")
+    if options is not None:
+        only(options, "rows")
+    count = node.args.get("count")
+    return 1 if count is None else limit_of(count)
 
 
 def limit_of(node: Node) -> int:

@@ -5,21 +5,26 @@ Tested by tests/query/test_sugar.py
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 
 from discreet.errors import QueryError
+from discreet.exact import shown
 from discreet.query import expr as e
 from discreet.query import total
 from discreet.query.kinds import Day, Number, said
-from discreet.query.schema import Schema
+from discreet.query.schema import Keys, Schema
+from discreet.query.words import listed, meant
 
 __all__ = [
-    "as_date", "bucket", "compared", "day_of", "lookup", "present", "public_key",
+    "as_date", "bucket", "compared", "day_of", "expect_keys", "lookup", "present", "public_key",
     "same", "sign", "surely",
 ]  # fmt: skip
 
 MOST_BUCKETS = 1_000_000
+MOST_CHECKED = 10_000
+"""Constants are looked up in lists of up to this many declared keys; longer ones take time."""
 
 
 def compared(op: str, left: e.Expr, right: e.Expr) -> e.Expr:
@@ -63,7 +68,7 @@ def same(left: e.Expr, right: e.Expr) -> e.Expr:
 
 def sign(value: e.Expr) -> e.Expr:
     """1, 0 or -1."""
-    signs = ((">", 1), ("=", 0), ("<", -1))
+    signs = ((">", 1), (">=", 0), ("<", -1))
     zero = total.constant(0)
     return total.case(
         [(compared(op, value, zero), total.constant(what)) for op, what in signs], None
@@ -105,4 +110,43 @@ def present(schema: Schema, table: str, key: e.Expr) -> e.Expr:
     for place, column in enumerate(public.columns):
         if all(values[place] is not None for _, values in public.rows):
             return total.negation(total.is_null(lookup(schema, table, column, key)))
-    return total.member(key, [total.constant(at) for at, _ in public.rows])
+    there = [total.constant(at) for at, _ in public.rows]
+    keys = _declared(schema, key)
+    possible = [one for one in there if keys is None or _is_key(one, key, keys)]
+    return total.member(key, possible) if possible else total.constant(value=False)
+
+
+def expect_keys(schema: Schema, value: e.Expr, constants: Sequence[e.Expr]) -> None:
+    """Refuse to compare a column with a constant that is none of its declared keys: a slip."""
+    keys = _declared(schema, value)
+    if keys is None:
+        return
+    for one in constants:
+        if isinstance(one, e.Literal) and not _is_key(one, value, keys):
+            slip = _constant(one)
+            said_slip = shown(slip) if isinstance(slip, Fraction) else repr(slip)[:60]
+            column = value.name if isinstance(value, e.Column) else ""
+            raise QueryError(
+                f"{column!r} is never {said_slip}{meant(slip, keys)}; "
+                f"its declared keys are: {listed(keys, 10)}"
+            )
+
+
+def _declared(schema: Schema, value: e.Expr) -> Mapping[object, None] | None:
+    """The declared keys of a column, in their order; None for anything else, and for very many."""
+    found = schema.columns.get(value.name) if isinstance(value, e.Column) else None
+    if not isinstance(found, Keys) or len(found.values) > MOST_CHECKED:
+        return None
+    return dict.fromkeys(found.values)
+
+
+def _is_key(one: e.Literal, value: e.Expr, keys: Mapping[object, None]) -> bool:
+    """Whether it is a key; true of NULL and of another kind, which others refuse."""
+    return one.value is None or type(one.kind) is not type(value.kind) or _constant(one) in keys
+
+
+def _constant(node: e.Literal) -> Fraction | int | str | date | None:
+    """A constant as it is written: the number itself, not the multiple of its grid."""
+    if isinstance(node.kind, Number) and isinstance(node.value, int):
+        return node.value * node.kind.grid
+    return node.value

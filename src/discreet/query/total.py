@@ -55,6 +55,8 @@ __all__ = [
 
 QUOTIENT_STEPS = 1000
 """A quotient of two columns is rounded down to thousandths of the ratio of their grids."""
+FINEST, COARSEST = 10**400, 10**100
+"""No grid is below 1/FINEST, which could not be written, or above COARSEST, to fit a float."""
 DEEPEST = 28
 """Nesting beyond this is refused: no honest question needs it, and its SQL has to be readable."""
 
@@ -77,15 +79,27 @@ def constant(value: int | Fraction | bool | str | date | None) -> e.Literal:  # 
 def _constant_number(value: Fraction) -> e.Literal:
     if value.denominator == 1:
         return e.Literal(_fitting(int(value)), Number(int(value), int(value)))
-    grid = Fraction(1, value.denominator)
-    n = _fitting(value.numerator)
+    n, grid = _fitting(value.numerator), _written(Fraction(1, value.denominator))
     return e.Literal(n, Number(n, n, grid))
 
 
 def _fitting(n: int) -> int:
     if abs(n) > WIDEST:
-        raise QueryError(f"the constant {n} is too large: numbers stay within 2^62")
+        raise QueryError(
+            f"the constant {shown(Fraction(n))} is too large: numbers stay within 2^62"
+        )
     return n
+
+
+def _written(share: Fraction) -> Fraction:
+    """A factor or a grid that SQL can write: a decimal, or a fraction of numbers within 2^62."""
+    above, below = abs(share.numerator), share.denominator
+    if above > WIDEST or (below > WIDEST and FINEST % below):
+        raise QueryError(
+            "a factor or a constant has too many digits; they are decimals, or fractions of "
+            "numbers within 2^62: say ROUND(x, 6), or declare the column in another unit"
+        )
+    return share
 
 
 def number(node: e.Expr, what: str) -> Number:
@@ -96,6 +110,8 @@ def number(node: e.Expr, what: str) -> Number:
 
 
 def _checked(low: int, high: int, grid: Fraction, *, nullable: bool, what: str) -> Number:
+    if grid.numerator > COARSEST or grid.denominator > FINEST:
+        raise QueryError(f"{what} has a grid of too many digits; declare coarser grids")
     if max(abs(low), abs(high)) > WIDEST:
         raise QueryError(
             f"{what} could be as large as {shown(max(abs(low), abs(high)) * grid)} for some row, "
@@ -179,6 +195,7 @@ def _made_linear(factors: dict[e.Expr, int], total: int, grid: Fraction) -> e.Ex
         ends = sorted((factor * kind.low, factor * kind.high))
         low, high = low + ends[0], high + ends[1]
         spread += max(abs(ends[0]), abs(ends[1]), abs(factor))
+        _written(factor * grid / kind.grid)
     _checked(-spread, spread, grid, nullable=False, what="a sum")
     nullable = any(term.kind.nullable for _, term in terms)
     return e.Linear(terms, total, Number(low, high, grid, nullable))

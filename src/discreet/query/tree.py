@@ -24,6 +24,7 @@ from sqlglot.errors import SqlglotError
 from discreet.errors import ParameterError, QueryError
 from discreet.exact import rational
 from discreet.query.schema import storable
+from discreet.query.words import meant
 
 __all__ = [
     "LONGEST",
@@ -144,7 +145,31 @@ def fragment(text: str, *, what: str) -> Node:
     return _tree(tokens, text)
 
 
+def _check_words(tokens: Sequence[Token]) -> None:
+    """Refuse words of other dialects, with those to write instead."""
+    for i, token in enumerate(tokens):
+        if token.text == "`" and token.token_type is not TokenType.STRING:
+            raise QueryError('a backtick cannot be read; a name goes in double quotes: "name"')
+        if token.token_type in (TokenType.L_BRACKET, TokenType.L_BRACE):
+            raise QueryError(
+                f"a question holds no {token.text}; a name goes in double quotes, such as "
+                '"name", and a list of constants in IN (...)'
+            )
+        if token.token_type is TokenType.SELECT and _is_top(tokens[i + 1 : i + 4]):
+            rows = next(t.text for t in tokens[i + 2 :] if t.token_type is TokenType.NUMBER)[:20]
+            raise QueryError(f"TOP {rows} is not known; say LIMIT {rows} at the end")
+
+
+def _is_top(tokens: Sequence[Token]) -> bool:
+    """Whether TOP 5 or TOP (5) stands here, and no column of that name."""
+    kinds = [token.token_type for token in tokens]
+    if not kinds or kinds[0] is not TokenType.VAR or tokens[0].text.upper() != "TOP":
+        return False
+    return TokenType.NUMBER in kinds[1:2] or kinds[1:] == [TokenType.L_PAREN, TokenType.NUMBER]
+
+
 def _tree(tokens: Sequence[Token], text: str) -> Node:
+    _check_words(tokens)
     trees = deeply(lambda: _guarded(lambda: _dialect().parser().parse(list(tokens), text)))
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
         raise QueryError("a question is one statement")
@@ -231,14 +256,24 @@ def number(text: str) -> Fraction:
         raise QueryError(f"the number {text[:40]!r} {error.problem}") from None
 
 
+_FUNCTIONS = [
+    "ABS", "CASE", "CAST", "CEIL", "COALESCE", "DATE_DIFF", "DATE_TRUNC", "EXTRACT", "FLOOR",
+    "GREATEST", "IF", "LEAST", "LN", "LOOKUP", "MOD", "NULLIF", "POWER", "ROUND", "SIGN",
+    "WIDTH_BUCKET",
+]  # fmt: skip
+_AGGREGATES = [
+    "COUNT", "COUNT_IF", "SUM", "AVG", "VAR_POP", "STDDEV_POP", "MEDIAN", "QUANTILE", "PRODUCT",
+    "GEOMEAN",
+]  # fmt: skip
 _HINTS = {
-    "anonymous": "the functions there are: ABS, CASE, CAST, CEIL, COALESCE, DATE_DIFF, DATE_TRUNC, "
-    "EXTRACT, FLOOR, GREATEST, IF, LEAST, LN, LOOKUP, MOD, NULLIF, POWER, ROUND, SIGN and "
-    "WIDTH_BUCKET, and the aggregates COUNT, COUNT_IF, SUM, AVG, VAR_POP, STDDEV_POP, MEDIAN, "
-    "QUANTILE, PRODUCT and GEOMEAN",
+    "all": "list the columns: GROUP BY a, b",
+    "anonymous": f"the functions there are: {', '.join(_FUNCTIONS)}, and the aggregates "
+    f"{', '.join(_AGGREGATES)}",
+    "cube": "GROUP BY columns, and ask for the totals in questions of their own",
     "distinct": "only COUNT(DISTINCT person) counts different things",
     "escape": "a LIKE pattern knows % and _ and no escapes",
     "exists": "join a public lookup table instead",
+    "grouping sets": "GROUP BY columns, and ask for the totals in questions of their own",
     "exp": "EXP works on released numbers, outside of aggregates",
     "ilike": "say LIKE 'a%' OR x LIKE 'A%'",
     "intdiv": "say FLOOR(x / 10)",
@@ -248,6 +283,7 @@ _HINTS = {
     "offset": "say LIMIT only",
     "qualify": "say HAVING, which works on released numbers",
     "regexplike": "say LIKE 'a%'",
+    "rollup": "GROUP BY columns, and ask for the totals in questions of their own",
     "sample": "say WHERE; sampling would need randomness in the database",
     "sqrt": "SQRT works on released numbers, outside of aggregates",
     "star": "name the columns",
@@ -257,7 +293,8 @@ _HINTS = {
     "trunc": "say FLOOR(x)",
     "trycast": "say ROUND(x) or FLOOR(x)",
     "union": "ask two questions",
-    "window": "window functions look at other people's rows; say GROUP BY",
+    "var": "name a column or its place",
+    "windows": "window functions look at other people's rows; say GROUP BY",
 }
 
 
@@ -276,5 +313,23 @@ def spelled(node: Node) -> str:
 
 def refused(node: Node, where: str) -> QueryError:
     """The refusal of a node that is not on the list."""
+    if isinstance(node, exp.Window):
+        return QueryError(_window(node))
     key = "anonymous" if isinstance(node, exp.Func) and node.key not in _HINTS else node.key
-    return QueryError(f"{spelled(node)} cannot be used in {where}{_hint(key)}")
+    close = meant(str(node.this), [*_FUNCTIONS, *_AGGREGATES]) if node.key == "anonymous" else ""
+    return QueryError(f"{spelled(node)}{close} cannot be used in {where}{_hint(key)}")
+
+
+def _window(node: exp.Window) -> str:
+    """Why OVER (...) is refused: a sum of released counts is free, one of rows has no bound."""
+    own = node.this.this if isinstance(node.this, exp.Filter) else node.this
+    if any(inner is not own for inner in node.find_all(exp.AggFunc)):
+        return (
+            "OVER (...) of released numbers is not computed here; ask for the counts and divide "
+            "by their sum, or ORDER BY them: post-processing is free, with release.map(...)"
+        )
+    return (
+        "window functions look at other people's rows, so OVER (...) is not known; say GROUP BY "
+        "for one number per group, and combine the released rows with release.map(...), which is "
+        "free"
+    )
