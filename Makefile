@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs audit format clean
+.PHONY: help demo test check bench docs audit torture format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -24,7 +24,7 @@ $(READY): pyproject.toml
 	@touch $(READY)
 	@echo "Ready."
 
-demo: $(READY)  ## the count mechanisms on a synthetic classroom and payroll, with a figure
+demo: $(READY)  ## a made-up payroll under a policy: questions, a ledger, two figures
 	@$(BIN)/discreet demo --out demo-output
 
 test: $(READY)  ## all tests
@@ -46,6 +46,9 @@ docs: $(READY)  ## the documentation site, in docs/_build/html
 
 audit: $(READY)  ## prove every mechanism's guarantee by enumeration
 	@$(BIN)/discreet audit
+
+torture: $(READY)  ## kill and race the ledger ten thousand times (hours)
+	@TORTURE=10000 $(BIN)/python -m pytest -q tests/curator/ledger
 
 format: $(READY)  ## rewrite the code in the house format
 	@$(BIN)/ruff format .

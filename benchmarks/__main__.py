@@ -13,7 +13,7 @@ import cryptography
 import duckdb
 import numpy as np
 
-from benchmarks import accounting, accuracy, ask, noise, scalar
+from benchmarks import accounting, accuracy, ask, ledger, noise, scalar
 
 README = Path(__file__).with_name("README.md")
 ALL = {
@@ -33,6 +33,9 @@ ALL = {
     "ask-errors": ask.errors,
     "ask-unbounded": ask.unbounded,
     "ask-overhead": ask.overhead,
+    "ledger-charges": ledger.charges,
+    "ledger-length": ledger.length,
+    "ledger-command": ledger.command,
 }
 
 

@@ -42,8 +42,17 @@ def test_every_source_file_has_its_test_file():
         "cli/show.py": "cli/test_cli.py",
         "gallery/demo.py": "cli/test_cli.py",
         "engines/base.py": "engines/contract.py",
+        "curator/answering.py": "curator/test_session.py",
+        "curator/bind.py": "test_table.py",
+        "curator/asking.py": "curator/test_curator.py",
+        "curator/ledger/values.py": "curator/ledger/test_ledger.py",
+        "curator/ledger/writing.py": "curator/ledger/test_ledger.py",
+        "curator/ledger/steps.py": "curator/ledger/test_faults.py",
         "query/request.py": "engines/contract.py",
         "errors.py": "test_public.py",
+        "version.py": "test_public.py",
+        "__main__.py": "cli/test_process.py",
+        "gallery/policies.py": "docs/test_examples.py",
     }
     base = ROOT / "src/discreet"
     for path in base.rglob("*.py"):

@@ -13,8 +13,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from discreet.version import VERSION
+
 if TYPE_CHECKING:
     from discreet import audit, sensitivity
+    from discreet.curator.curator import Curator
+    from discreet.curator.record import Record
     from discreet.curator.release import Release
     from discreet.curator.session import Session
     from discreet.errors import (
@@ -67,9 +71,11 @@ if TYPE_CHECKING:
     from discreet.sensitivity import sample_sensitivity
     from discreet.table import Table
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
+    "discreet.curator.curator": ("Curator",),
+    "discreet.curator.record": ("Record",),
     "discreet.curator.release": ("Release",),
     "discreet.curator.session": ("Session",),
     "discreet.errors": (
@@ -139,6 +145,7 @@ __all__ = [
     "Bounds",
     "Budget",
     "BudgetExceededError",
+    "Curator",
     "Dates",
     "DiscreetError",
     "EngineError",
@@ -167,6 +174,7 @@ __all__ = [
     "RandomizedResponse",
     "RangeError",
     "Reading",
+    "Record",
     "RejectionGeometric",
     "Release",
     "RenyiDP",

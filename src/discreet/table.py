@@ -13,27 +13,18 @@ from decimal import Decimal
 from pathlib import PurePath
 from typing import Any, NoReturn
 
+from discreet.curator.answering import Audience
+from discreet.curator.bind import bound
 from discreet.curator.questions import Question, Questions
-from discreet.curator.session import Audience, Session
-from discreet.engines.base import Engine
-from discreet.engines.check import check_columns, check_rows
-from discreet.engines.sources import open_source
+from discreet.curator.session import Session
+from discreet.engines.check import check_rows
 from discreet.errors import ParameterError, UnsupportedError
-from discreet.exact import Exact, whole
+from discreet.exact import Exact
 from discreet.privacy.budget import Budget, Chargeable
 from discreet.privacy.guarantee import delta_of
 from discreet.query.build import Query
 from discreet.query.explain import Price
-from discreet.query.schema import (
-    MOST_ROWS,
-    Bounds,
-    PerPerson,
-    PerRow,
-    PublicTable,
-    Schema,
-    Unit,
-    declared,
-)
+from discreet.query.schema import MOST_ROWS, PublicTable, Schema, Unit
 
 __all__ = ["Table"]
 
@@ -60,9 +51,10 @@ class Table:
         options: for the engine, such as `delimiter=";"` for CSV.
 
     >>> import pandas as pd
+    >>> import discreet as dp
     >>> people = pd.DataFrame({"dept": ["it", "hr", "it"], "salary": [52_000, 61_000, 48_500]})
-    >>> t = Table(people, unit=PerRow(), name="staff",
-    ...           columns={"dept": ["hr", "it", "law"], "salary": (0, 400_000)})
+    >>> t = dp.Table(people, unit=dp.PerRow(), name="staff",
+    ...              columns={"dept": ["hr", "it", "law"], "salary": (0, 400_000)})
     >>> session = t.session(epsilon=3)
     >>> answer = session.ask("SELECT dept, COUNT(*) AS n FROM staff GROUP BY dept", epsilon=1)
     >>> answer["dept"]
@@ -83,30 +75,10 @@ class Table:
         row_limit: Exact = MOST_ROWS,
         **options: Any,
     ) -> None:
-        if not isinstance(unit, PerRow | PerPerson):
-            raise ParameterError("unit", unit, "must be dp.PerRow() or dp.PerPerson(column, ...)")
-        if not isinstance(columns, Mapping):
-            raise ParameterError("columns", columns, "must be a dictionary of declarations")
-        self._engine: Engine = open_source(source, table=table, **options)
-        for title, lookup in (lookups or {}).items():
-            given: object = lookup
-            if not isinstance(given, PublicTable):
-                problem = "must be a dp.PublicTable(key, {key: {column: value, ...}, ...})"
-                raise ParameterError(f"lookups[{title!r}]", type(given).__name__, problem)
-        storage = dict(self._engine.storage)
-        known = {str(column): declared(column, said) for column, said in columns.items()}
-        for column, said in known.items():
-            if isinstance(said, Bounds):
-                known[column] = said.stored_as(storage.get(column, "other"))
-        schema = Schema(
-            name=name or _name(source, table),
-            unit=unit,
-            columns=known,
-            storage=storage,
-            tables=dict(lookups or {}),
-            row_limit=whole(row_limit, name="row_limit", at_least=1, at_most=1 << 62),
-        )
-        check_columns(schema, self._engine)
+        schema, self._engine = bound(
+            source, unit=unit, columns=columns, name=name or _name(source, table), table=table,
+            lookups=lookups, row_limit=row_limit, options=options,
+        )  # fmt: skip
         self._questions = Questions(schema, self._engine)
 
     @property

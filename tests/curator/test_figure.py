@@ -248,3 +248,11 @@ def test_an_absent_library_is_named_with_its_cure(monkeypatch, tmp_path):
 def test_numbers_too_large_for_a_float_are_left_out():
     chart = make(("k", "sum"), ("k",), (("a", 10**400), ("b", 5))).plot()
     assert [point["value"] for point in points(chart)] == [5.0]
+
+
+@pytest.mark.parametrize("name", ['a\\" + (6*7) + \\"b', "\\u202e", "\\", "a\\nb"])
+def test_a_column_name_is_no_formula(name, tmp_path):
+    shown = make(("g", name), ("g",), (("a", 5), ("b", 7)), {name: ((1, 9), (3, 11))})
+    shown.plot(name, path=tmp_path / "figure.svg")
+    drawn = (tmp_path / "figure.svg").read_text()
+    assert not any("a42b" in label for label in re.findall(r'aria-label="([^"]*)"', drawn))

@@ -343,7 +343,7 @@ def test_trust_is_about_all_rows_of_a_person():
 @pytest.mark.parametrize("where", ["answered", "presented"])
 def test_whatever_fails_after_the_charge_an_analyst_sees_an_answer(monkeypatch, where):
     """Once, for the data: the answer of an empty table follows, and only the owner is told."""
-    import discreet.curator.session as module
+    import discreet.curator.answering as module
 
     real, calls = getattr(module, where), []
 

@@ -94,7 +94,8 @@ def commands(first):
     for page in pages():
         for block in blocks(page):
             if block.kind in SHELL:
-                lines = (line.removeprefix("$ ").strip() for line in block.text.splitlines())
+                text = block.text.replace("\\\n", " ")
+                lines = (line.removeprefix("$ ").strip() for line in text.splitlines())
                 found |= {(name_of(page), line) for line in lines if line.split(" ")[0] == first}
     return sorted(found)
 
@@ -107,11 +108,46 @@ def test_every_discreet_command_parses(page, line):
     if words and words[0].startswith("-"):
         assert {"--help": True, "--version": True}[words[0]]
         return
-    chosen = command.commands[words[0]]
-    assert chosen.make_context(words[0], words[1:]).params is not None
+    chosen, depth = command.commands[words[0]], 1
+    while hasattr(chosen, "commands"):
+        chosen, depth = chosen.commands[words[depth]], depth + 1
+    assert chosen.make_context(words[depth - 1], words[depth:]).params is not None
     with pytest.raises(SystemExit) as left:
-        command([words[0], "--help"], prog_name="discreet")
+        command([*words[:depth], "--help"], prog_name="discreet")
     assert left.value.code == 0
+
+
+@pytest.mark.slow
+def test_the_guide_of_the_curator_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    """All its commands, in order, on the made-up payroll; and its script for cron, twice."""
+    from discreet.gallery.data import write_payroll
+
+    page = DOCS / "guides" / "curator.md"
+    monkeypatch.chdir(tmp_path)
+    write_payroll("payroll.csv", people=2000)
+    scripts = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{scripts}:/usr/bin:/bin")
+    for block in blocks(page):
+        if block.kind == "toml" and "[ledger]" in block.text:
+            Path("policy.toml").write_text(block.text, encoding="utf-8")
+        if block.kind == "console":
+            for line in block.text.splitlines():
+                done = subprocess.run(
+                    shlex.split(line.removeprefix("$ ")), capture_output=True, text=True,
+                    timeout=120, check=False,
+                )  # fmt: skip
+                assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        if block.kind == "sh":
+            Path("nightly.sh").write_text(block.text, encoding="utf-8")
+            told = []
+            for _ in range(2):
+                subprocess.run(["sh", "nightly.sh"], check=True, timeout=120)
+                told.append(Path("nightly.json").read_text(encoding="utf-8"))
+            assert told[0] == told[1]
+    from discreet.gallery.policies import write_policy
+
+    text = next(b.text for b in blocks(page) if b.kind == "toml" and "[ledger]" in b.text)
+    assert write_policy("again.toml").read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize(("page", "line"), commands("make"))

@@ -1,29 +1,39 @@
 """The `discreet` command. An adapter: it reads arguments, calls the library and prints.
 
-Exit codes: 0 all is well, 1 an audit did not prove what was promised, 2 the arguments are wrong.
+Exit codes: 0 all is well; 1 a check failed (audit, ledger verify); 2 the arguments, the question or
+the policy are wrong; 3 refused, for the budget does not suffice; 4 the ledger cannot be used; 5 the
+database failed; 70 a fault of the program. More in `discreet.cli.errors`.
+
 Heavy things are imported inside the commands, so that `discreet --help` answers at once.
+Tested by tests/cli/test_cli.py
 """
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import discreet
+from discreet.cli import curating, files, ledgers, proving, releases
+from discreet.cli.errors import Guarded
+from discreet.cli.plain import Plain
 
 __all__ = ["app"]
 
+_CODES = (
+    "Exit codes: 0 all is well, 1 a check failed, 2 wrong arguments or policy, 3 refused: budget, "
+    "4 the ledger cannot be used, 5 the database failed, 70 a fault of the program."
+)
+
 app = typer.Typer(
     name="discreet",
+    cls=Guarded,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
-    help="Differential privacy from exact discrete noise.",
-    epilog="Documentation: the docs folder of the project, or `make docs`.",
+    epilog=_CODES,
 )
 
 
@@ -40,51 +50,20 @@ def main(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Differential privacy from exact discrete noise."""
+    """Differential privacy from exact discrete noise.
 
-
-@app.command()
-def audit(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,  # noqa: FBT002
-    only: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Audit only what has this in its name, in any case."),
-    ] = None,
-) -> None:
-    """Prove every mechanism's guarantee by enumeration, and walk through the samplers' choices.
-
-    Example: [bold]discreet audit --only Geometric[/bold]
+    Example: [bold]discreet count payroll.csv --by department --keys Fire,Police,Library
+    --epsilon 1[/bold]
     """
-    from discreet.audit.report import run_audit  # noqa: PLC0415
-    from discreet.cli.show import audit_table, progress  # noqa: PLC0415
-
-    with progress(enabled=not as_json) as step:
-        rows = run_audit(only=only, step=step)
-    if not rows:
-        typer.echo(f"no mechanism has {only!r} in its name", err=True)
-        raise typer.Exit(2)
-    if as_json:
-        typer.echo(json.dumps([row.to_dict() for row in rows], indent=2))
-    else:
-        audit_table(rows)
-    if not all(row.proven for row in rows):
-        raise typer.Exit(1)
 
 
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Where to save the figure.")] = Path("demo-output"),
-) -> None:
-    """Ask a synthetic classroom and payroll, under a budget, and save a figure.
-
-    Example: [bold]discreet demo --out demo-output[/bold]
-    """
-    from discreet.cli.show import show_demo  # noqa: PLC0415
-    from discreet.gallery.demo import run_demo  # noqa: PLC0415
-
-    try:
-        found = run_demo(out)
-    except OSError as error:
-        typer.echo(f"cannot write to {out}: {error.strerror or error}", err=True)
-        raise typer.Exit(2) from None
-    show_demo(found)
+for _panel, _commands in (
+    ("Ask a file", (files.count, files.sql, files.histogram)),
+    ("Hold data under a policy", (curating.init, curating.check, curating.register, curating.ask,
+                                  curating.explain, curating.budget, curating.retire)),
+    ("Stored releases", (releases.show, releases.plot, releases.report, releases.export)),
+    ("Believe it", (proving.audit, proving.demo)),
+):  # fmt: skip
+    for _command in _commands:
+        app.command(cls=Plain, rich_help_panel=_panel)(_command)
+app.add_typer(ledgers.app, rich_help_panel="Hold data under a policy")

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -15,8 +16,11 @@ from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from discreet.exact import shown
+
 if TYPE_CHECKING:
     from discreet.audit.report import AuditRow
+    from discreet.curator.ledger.values import Account
     from discreet.gallery.demo import Demo
 
 __all__ = ["audit_table", "progress", "show_demo"]
@@ -96,10 +100,21 @@ def _cells(row: AuditRow) -> tuple[str, str, str, str, str]:
     return escape(row.name), promise, worst, f"{row.compared:,}", word
 
 
-def show_demo(found: Demo) -> None:
-    """The numbers of the demo, as a person would tell them."""
+def show_demo(found: Demo, folder: Path) -> None:
+    """The afternoon of the demo, as a person would tell it."""
     screen = console()
-    screen.print("\n[bold]1. The classroom[/bold]: 20 of 30 pupils failed. How many, privately?")
+    screen.print(
+        f"\n[bold]A payroll of {found.people:,} people[/bold] (made up), a policy, a ledger, and "
+        f"alice, who may spend epsilon 2.5. Everything is in {escape(str(folder))}."
+    )
+    for number, step in enumerate(found.steps, 1):
+        screen.print(f"\n[bold]{number}. {escape(step.title)}[/bold]")
+        screen.print(Padding(escape(step.code), (0, 0, 1, 3)), style="cyan")
+        screen.print(Padding(escape(step.text), (0, 0, 0, 3)))
+    screen.print(f"\n[bold]{len(found.steps) + 1}. What is left[/bold]\n")
+    for account in found.accounts:
+        screen.print(Padding(_spent(account), (0, 0, 0, 3)))
+    screen.print("\n[bold]Behind the noise[/bold]: 20 of 30 pupils failed. How many, privately?")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("mechanism (epsilon 0.1)", "answer", "mean |error| at 20", "over all counts"):
         table.add_column(name, justify="left" if name.startswith("mech") else "right")
@@ -110,24 +125,20 @@ def show_demo(found: Demo) -> None:
         "The last line is the optimum over [italic]all[/italic] 0.1-private mechanisms (uniform "
         "prior): the clamped geometric answer, read by the best table. Reading is free."
     )
-    people = f"{found.people:,} synthetic salaries, one private question each."
-    screen.print(f"\n[bold]2. The payroll[/bold]: {people}")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("question", "epsilon", "private answer", "truth", "95 % within"):
-        table.add_column(name, justify="left" if name == "question" else "right")
-    for ask in found.payroll:
-        table.add_row(ask.question, ask.epsilon, ask.answer, ask.truth, ask.within)
-    screen.print(table)
-    screen.print("(The truth is shown because these people are made up. A curator never shows it.)")
-    screen.print("\n[bold]3. The budget[/bold]: every question was charged before it was answered")
-    for said in found.budget:
-        screen.print(Padding(escape(said), (0, 0, 0, 3)))
-    screen.print("\n[bold]4. A table[/bold]: SQL to a CSV file in which people have several rows")
-    screen.print(Padding(escape(found.question), (0, 0, 1, 3)), style="cyan")
-    screen.print(Padding(escape(found.table), (0, 0, 0, 3)))
-    screen.print(Padding(escape(f"{found.left} of 1 is left for more questions."), (1, 0, 0, 3)))
-    screen.print("\n[bold]5. Believe it[/bold]: the guarantee, proved by enumeration just now")
+    screen.print("\n[bold]Believe it[/bold]: the guarantee, proved by enumeration just now")
     for verdict in found.verdicts:
         screen.print(Padding(escape(verdict), (0, 0, 0, 3)))
-    screen.print("\nFigure: " + ", ".join(str(path) for path in found.figures))
-    screen.print("Next: [bold]make audit[/bold] proves every mechanism this way.\n")
+    screen.print("\nFigures: " + ", ".join(str(path) for path in found.figures))
+    screen.print(
+        f"Next: [bold]discreet budget {escape(str(folder))}/policy.toml[/bold], [bold]discreet ask "
+        "--help[/bold], or [bold]make audit[/bold], which proves every mechanism.\n"
+    )
+
+
+def _spent(account: Account) -> str:
+    """An account as a bar."""
+    share = account.spent.main / account.total.main if account.total.main else 1.0
+    full = round(24 * share)
+    bar = f"[cyan]{'█' * full}[/cyan][dim]{'░' * (24 - full)}[/dim]"
+    words = f"{account.left.said(account.accounting)} of {shown(account.total.value())} left"
+    return f"{escape(account.name):<14} {bar}  {words}"

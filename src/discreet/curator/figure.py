@@ -119,8 +119,12 @@ def _column(release: Release, column: str | None) -> str:
 
 
 def _text(text: str, most: int = 60) -> str:
-    """Visible text that cannot end a script it is embedded in."""
-    return re.sub(r"<(?=[/!?A-Za-z])", "<\u2060", shortened(visible(text), most))
+    """Visible text that ends neither a script nor a formula in which it is embedded.
+
+    A backslash becomes a letter that looks like one: formulas of charts do not escape it.
+    """
+    harmless = visible(text).replace("\\", "\u29f5")
+    return re.sub(r"<(?=[/!?A-Za-z])", "<\u2060", shortened(harmless, most))
 
 
 def _number(value: Value) -> float | None:

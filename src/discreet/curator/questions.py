@@ -21,7 +21,7 @@ from discreet.query.render import to_sql
 from discreet.query.schema import Schema
 from discreet.query.sql import parse
 
-__all__ = ["NOTHING", "Question", "Questions", "plan_of", "target_of"]
+__all__ = ["NOTHING", "Question", "Questions", "plan_of", "rounded_down", "target_of"]
 
 NOTHING = "(nothing is read: the answer is public)"
 _KEPT = 256
@@ -68,6 +68,15 @@ def target_of(plan: Plan, epsilon: Exact | None, delta: Exact | None, rho: Exact
     if delta is None and rho is None:
         delta = plan.delta
     return Target(epsilon=epsilon, delta=delta, rho=rho)
+
+
+def rounded_down(value: Fraction) -> Fraction:
+    """A price of three digits, so that an offer can be typed."""
+    if value <= 0:
+        return Fraction(0)
+    digits = 3 - len(str(int(value))) if value >= 1 else 2 + len(str(int(1 / value)))
+    step = Fraction(10) ** -max(digits, 0)
+    return value // step * step
 
 
 class Questions:

@@ -8,8 +8,7 @@ from the same people under another budget.
 Proof. The path of a question is: read, price, check the engine without reading a row, charge,
 run, add noise. Every refusal before the charge depends on the question, the declaration and the
 budget alone. After the charge there is exactly one outcome, a release with the priced guarantee
-(`discreet.curator.answer`): for an analyst an engine that fails counts as an empty table, so that a
-failure shows no more than an answer would. The charge is `discreet.privacy.budget`'s.
+(`discreet.curator.answering`). The charge is `discreet.privacy.budget`'s.
 
 An owner's session shows the engine's own error instead, because an owner may see the data. The
 charge stays: data was touched.
@@ -18,23 +17,14 @@ Tested by tests/curator/test_session.py
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Literal
 
-from discreet.curator.answer import answered
-from discreet.curator.find import (
-    bounds_from,
-    bounds_request,
-    rows_from,
-    rows_request,
-)
-from discreet.curator.present import presented
-from discreet.curator.questions import Question, Questions, plan_of, target_of
+from discreet.curator.answering import Answering, Audience
+from discreet.curator.questions import Question, Questions, rounded_down, target_of
 from discreet.curator.release import Release
+from discreet.curator.search import next_search
 from discreet.engines.base import Engine
 from discreet.errors import BudgetExceededError, DiscreetError, ParameterError
 from discreet.exact import Exact, shown, written
@@ -45,20 +35,11 @@ from discreet.privacy.guarantee import Guarantee, same_neighbours
 from discreet.privacy.loss import Loss, PureLoss
 from discreet.query.build import Query
 from discreet.query.explain import epsilon_for, price_of
-from discreet.query.expr import Column, walk
-from discreet.query.plan import Plan, aggregates
+from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
-from discreet.query.render import to_sql
-from discreet.query.request import Cells, Request
-from discreet.query.schema import Bounds, FindBounds, PerPerson, Schema
+from discreet.query.schema import Schema
 
-__all__ = ["Audience", "Session"]
-
-Audience = Literal["owner", "analyst"]
-_SUPPOSED = Bounds(1, 1_000_000)
-"""Bounds that stand for those to be found while a question is only checked."""
-_log = logging.getLogger("discreet.owner")
-_log.addHandler(logging.NullHandler())  # never to an analyst's terminal unless somebody says so
+__all__ = ["Session"]
 
 
 class Session(Questions):
@@ -77,13 +58,10 @@ class Session(Questions):
         confidence: Exact = "0.95",
         on_fault: Callable[[Exception], None] | None = None,
     ) -> None:
-        if audience not in ("owner", "analyst"):
-            raise ParameterError("audience", audience, "must be 'owner' or 'analyst'")
+        self._answering = Answering(engine, audience, on_fault)
         same_neighbours(schema.unit.neighbours, budget.guarantee.neighbours)
         super().__init__(schema, engine, confidence=confidence)
         self._budget = budget
-        self._audience = audience
-        self._on_fault = on_fault
         self._found: list[tuple[str, PureLoss]] = []
 
     @property
@@ -155,7 +133,7 @@ class Session(Questions):
         """The refusal, with what the rest of the budget would still buy."""
         could = refusal.could
         words = f"this question costs {target}, and {self.left} is left; nothing was charged"
-        least = _rounded_down(could) if isinstance(could, Fraction) and could > 0 else None
+        least = rounded_down(could) if isinstance(could, Fraction) and could > 0 else None
         offer = "; the budget is spent" if least is None else self._offer(plan, target, least)
         return BudgetExceededError(
             words + offer, asked=refusal.asked, left=refusal.left, could=could
@@ -179,115 +157,25 @@ class Session(Questions):
         return ". It needs a delta: open a session with session(epsilon=..., delta=...)"
 
     def _answer(self, question: Priced, statement: str, confidence: Fraction) -> Release:
-        exact: Sequence[Cells] = ()
         if question.request.parts:
-            exact = self._charged(question.losses, question.request, statement)
-        try:
-            return self._released(question, exact, confidence)
-        except Exception as fault:
-            if self._audience == "owner":
-                raise
-            self._tell(fault)
-            return self._released(question, [{} for _ in exact], confidence)
-
-    def _released(self, question: Priced, exact: Sequence[Cells], confidence: Fraction) -> Release:
-        found = answered(question, exact, system_source(), confidence=confidence)
-        return presented(
-            question, found, sql=to_sql(question.plan, self._schema), confidence=confidence,
+            self._charge(question.losses)
+        return self._answering.release(
+            question, statement, system_source(), schema=self._schema, confidence=confidence,
             found_before=self._found, asked_at=datetime.now(UTC),
         )  # fmt: skip
 
-    def _charged(self, losses: Sequence[Loss], request: Request, statement: str) -> Sequence[Cells]:
-        """Charge first, look afterwards; for an analyst a failing engine is an empty table."""
+    def _charge(self, losses: Sequence[Loss]) -> None:
+        """Charge first, look afterwards."""
         self._engine.ping()
         self._budget.charge(*losses)
-        try:
-            return self._engine.run(request, statement, progress=self._audience == "owner")
-        except Exception as fault:
-            if self._audience == "owner":
-                raise
-            self._tell(fault)
-            return [{} for _ in request.parts]
-
-    def _tell(self, fault: Exception) -> None:
-        """Tell the owner, and nobody else: not even that telling failed."""
-        try:
-            if self._on_fault is not None:
-                self._on_fault(fault)
-                return
-        except Exception as another:  # noqa: BLE001 - it would reach the analyst
-            _log.error("on_fault failed", exc_info=another)
-        _log.error("a question failed after it was charged", exc_info=fault)
 
     def _ready(self, question: Question) -> Plan:
-        """The plan, after everything that it needs and that has to be found was found.
-
-        The question is checked before anything is spent on finding.
-        """
-        wanted = [n for n, d in self._schema.columns.items() if isinstance(d, FindBounds)]
-        if wanted:
-            supposed = {**self._schema.columns, **dict.fromkeys(wanted, _SUPPOSED)}
-            plan = plan_of(question, replace(self._schema, columns=supposed))
-            for name in sorted(_columns(plan) & set(wanted)):
-                self._find_bounds(name)
-        plan = self.plan(question)
-        unit = self._schema.unit
-        if isinstance(unit, PerPerson) and unit.max_rows == "find" and _needs_rows(plan):
-            self._find_rows(unit)
-        return plan
-
-    def _find_bounds(self, column: str) -> None:
-        wanted = self._schema.columns[column]
-        assert isinstance(wanted, FindBounds)  # noqa: S101 - the caller looked
-        request = bounds_request(self._schema, column)
-        loss = PureLoss(neighbours=self._schema.unit.neighbours, epsilon=wanted.epsilon)
-        (cells,) = self._charged([loss], request, self._engine.statement(request))
-        bounds = bounds_from(self._schema, column, cells, wanted.epsilon, system_source())
-        self._declare(replace(self._schema, columns={**self._schema.columns, column: bounds}))
-        note = (
-            f"bounds of {column} found: {shown(bounds.low)} to {shown(bounds.high)}, "
-            f"at a cost of epsilon {shown(wanted.epsilon)}"
-        )
-        self._found.append((note, loss))
-
-    def _find_rows(self, unit: PerPerson) -> None:
-        assert unit.find_epsilon is not None  # noqa: S101 - checked when the unit was made
-        request = rows_request(self._schema)
-        loss = PureLoss(neighbours=unit.neighbours, epsilon=unit.find_epsilon)
-        (cells,) = self._charged([loss], request, self._engine.statement(request))
-        most = rows_from(unit, cells, unit.find_epsilon, system_source())
-        found = PerPerson(
-            unit.column, max_rows=most, max_groups=unit.max_groups, bounding=unit.bounding,
-            neighbours=unit.neighbours, people=unit.people, together=unit.together,
-        )  # fmt: skip
-        self._declare(replace(self._schema, unit=found))
-        note = (
-            f"rows per person found: at most {most} count, "
-            f"at a cost of epsilon {shown(unit.find_epsilon)}"
-        )
-        self._found.append((note, loss))
-
-
-def _rounded_down(value: Fraction) -> Fraction:
-    """To three digits, so that an offer can be typed."""
-    digits = 3 - len(str(int(value))) if value >= 1 else 2 + len(str(int(1 / value)))
-    step = Fraction(10) ** -max(digits, 0)
-    return value // step * step
-
-
-def _needs_rows(plan: Plan) -> bool:
-    return any(a.function != "people" for a in aggregates(plan))
-
-
-def _columns(plan: Plan) -> set[str]:
-    """The columns that a question uses."""
-    roots = [plan.where, *(g.value for g in plan.groupings)]
-    for aggregate in aggregates(plan):
-        roots += [aggregate.operand, aggregate.where]
-    return {
-        node.name
-        for root in roots
-        if root is not None
-        for node in walk(root)
-        if isinstance(node, Column)
-    }
+        """The plan, after everything that it needs and that has to be found was found."""
+        while (search := next_search(question, self._schema)) is not None:
+            statement = self._engine.statement(search.request)
+            self._charge([search.loss])
+            (cells,) = self._answering.look(search.request, statement)
+            chosen = search.chosen(self._schema, cells, system_source())
+            self._declare(search.applied(self._schema, chosen))
+            self._found.append((search.note(chosen), search.loss))
+        return self.plan(question)

@@ -1,4 +1,4 @@
-"""The demo: count mechanisms on a classroom and a payroll that are made up, and one figure."""
+"""The demo: a made-up payroll under a policy, asked for an afternoon; and a look at the noise."""
 
 from __future__ import annotations
 
@@ -10,22 +10,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.exact import verify
-from discreet.curator.release import Release
+from discreet.curator.curator import Curator
+from discreet.curator.ledger.values import Account
+from discreet.curator.ledger.verify import verified
+from discreet.curator.record import Record
 from discreet.errors import BudgetExceededError
 from discreet.gallery import data
-from discreet.mechanisms.counts import count, histogram
 from discreet.mechanisms.geometric import Geometric
 from discreet.mechanisms.rejection import RejectionGeometric
-from discreet.mechanisms.selection import NoisyMax
-from discreet.privacy.budget import Budget
-from discreet.query.schema import Bounds, Keys, PerPerson
-from discreet.table import Table
 
-__all__ = ["Demo", "run_demo"]
+__all__ = ["Demo", "Step", "run_demo"]
 
 BINS, RANGE = 50, (40_000, 400_000)
-QUESTION = """SELECT department, COUNT(*) AS n, AVG(salary) AS mean_salary
-FROM payroll WHERE year = 2024 GROUP BY department ORDER BY n DESC"""
+POLICY = """\
+[ledger]
+path = "payroll.ledger"
+
+[family.staff]                       # everybody in these tables, on one budget
+epsilon = 3
+neighbours = "add_or_remove"
+
+[analyst.alice.allowance.staff]
+epsilon = 2.5
+
+[dataset.payroll]
+family = "staff"
+source = "payroll.csv"
+version = "2024-12"
+unit = {{ person = "person", max_rows = 1, max_groups = 1 }}
+[dataset.payroll.columns]
+department = {{ keys = [{departments}] }}
+salary = {{ low = 40000, high = 400000, grid = 1 }}
+year = {{ from = 2021, to = 2024 }}
+title = "hidden"
+"""
+COUNT = """SELECT department, COUNT(*) AS people
+FROM payroll WHERE year = 2024 GROUP BY department ORDER BY people DESC"""
+MEAN = """SELECT department, AVG(salary) AS mean_salary
+FROM payroll WHERE year = 2024 GROUP BY department ORDER BY mean_salary DESC"""
+SUM = """SELECT department, SUM(salary) AS wages
+FROM payroll WHERE year = 2024 GROUP BY department"""
 
 
 @dataclass(frozen=True)
@@ -39,56 +63,116 @@ class ClassroomLine:
 
 
 @dataclass(frozen=True)
-class PayrollLine:
-    """One private question to the payroll."""
+class Step:
+    """One thing that happens, as a person would tell it.
 
-    question: str
-    epsilon: str
-    answer: str
-    truth: str
-    within: str
+    Attributes:
+        title: what happens.
+        code: what was typed, if anything.
+        text: what came back.
+    """
+
+    title: str
+    code: str
+    text: str
 
 
 @dataclass(frozen=True)
 class Demo:
     """Everything the demo found."""
 
-    classroom: list[ClassroomLine]
     people: int
-    payroll: list[PayrollLine]
-    budget: list[str]
-    question: str
-    table: str
-    left: str
+    steps: list[Step]
+    accounts: list[Account]
+    classroom: list[ClassroomLine]
     verdicts: list[str]
     figures: list[Path]
 
 
 def run_demo(folder: Path) -> Demo:
-    """Run the demo and save its figure as PNG and SVG into `folder`."""
+    """Run the demo: data, policy, ledger and figures go into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
+    for name in ("payroll.ledger", "payroll.ledger.head"):  # the people are made up anew
+        (folder / name).unlink(missing_ok=True)
+    data.write_payroll(folder / "payroll.csv")
+    listed = ", ".join(f'"{name}"' for name in data.DEPARTMENTS)
+    policy = folder / "policy.toml"
+    policy.write_text(POLICY.format(departments=listed), encoding="utf-8")
+    Curator.register(policy)
+    with Curator(policy) as curator:
+        steps, histogram, means = _afternoon(curator)
+        accounts = list(curator.accounts().values())
     amounts = data.salaries()
-    budget, noisy = Budget(epsilon="2.5"), {}
-    for epsilon in ("1", "0.01"):
-        noisy[epsilon] = histogram(amounts, bins=BINS, range=RANGE, epsilon=epsilon, budget=budget)[
-            0
-        ]
-    lines = payroll_lines(amounts, noisy["1"], budget)
-    asked, left = ask_table(folder)
     return Demo(
-        classroom=classroom_lines(),
         people=len(amounts),
-        payroll=lines,
-        budget=budget_lines(budget),
-        question=QUESTION,
-        table=str(asked),
-        left=left,
+        steps=steps,
+        accounts=accounts,
+        classroom=classroom_lines(),
         verdicts=[
             str(verify(Geometric(epsilon="0.1", bounds=(0, 30)))),
             str(verify(RejectionGeometric(epsilon="0.1", bounds=(0, 30)))),
         ],
-        figures=[*save_figure(folder, amounts, noisy), *save_answer(folder, asked)],
+        figures=[
+            *save_salaries(folder, amounts, histogram),
+            *save_means(folder, means),
+        ],
     )
+
+
+def _afternoon(curator: Curator) -> tuple[list[Step], Record, Record]:
+    """What alice asks, and what she gets."""
+    counts = curator.ask(COUNT, epsilon="0.5", analyst="alice")
+    steps = [Step("How many people work where? Epsilon 0.5", COUNT, _table(counts))]
+    binned = curator.query("payroll").where("year = 2024").histogram("salary", bins=BINS)
+    histogram = curator.ask(binned, epsilon=1, analyst="alice")
+    raw = zip(histogram.release.rows, histogram.release.raw["count"], strict=True)
+    top = sum(_number(noisy) for (low, _), noisy in raw if _number(low) >= 300_000)
+    steps.append(
+        Step(
+            f"The salaries, in {BINS} bins. Epsilon 1, and {BINS} bins cost no more than one",
+            f'query("payroll").where("year = 2024").histogram("salary", bins={BINS})',
+            f"{len(histogram.release)} noisy counts, each within "
+            f"{Geometric(epsilon=1).error(0.95)} of the truth with 95 %: see salaries.png. "
+            f"Above 300,000, where about ten people are, they add up to {top:.0f}: the noise is as "
+            "large as that group, and hides every one of them.",
+        )
+    )
+    means = curator.ask(MEAN, epsilon="0.5", analyst="alice")
+    steps.append(Step("What do they earn? Epsilon 0.5", MEAN, _table(means)))
+    try:
+        curator.ask(SUM, epsilon=1, analyst="alice")
+        refused = "It was answered."
+    except BudgetExceededError as refusal:
+        refused = str(refusal)
+    steps.append(Step("One question too many, at epsilon 1: refused, with an offer", SUM, refused))
+    again = curator.ask(COUNT, epsilon="0.5", analyst="alice")
+    same = "the same answer" if again == counts else "another answer"
+    steps.append(
+        Step(
+            "The first question again: free",
+            COUNT.replace("\n", " "),
+            f"It is {same}, from the store; asking twice teaches nobody anything.",
+        )
+    )
+    checked = verified(curator.ledger)
+    steps.append(
+        Step(
+            "The ledger: every charge, in a chain that shows any change",
+            "discreet ledger verify policy.toml",
+            f"{checked.entries} entries, {checked.questions} questions, "
+            f"head {str(checked.head)[:24]}...: intact.",
+        )
+    )
+    return steps, histogram, means
+
+
+def _table(record: Record) -> str:
+    """The answer without its small print."""
+    return str(record.release).partition("\n\n")[0]
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def classroom_lines() -> list[ClassroomLine]:
@@ -115,149 +199,27 @@ def classroom_lines() -> list[ClassroomLine]:
     ]
 
 
-def payroll_lines(
-    amounts: NDArray[np.int64], private: NDArray[np.int64], budget: Budget
-) -> list[PayrollLine]:
-    """Four private questions, each on its own epsilon, charged before they are answered."""
-    rich = amounts > 100_000
-    members = np.bincount(data.departments(len(amounts)), minlength=len(data.DEPARTMENTS))
-    scores = {name: int(size) for name, size in zip(data.DEPARTMENTS, members, strict=True)}
-    exact = np.histogram(amounts, bins=BINS, range=RANGE)[0]
-    fullest = int(np.argmax(private))
-    noise, selection = Geometric(epsilon=1), NoisyMax(epsilon="0.1", monotone=True)
-    budget.charge(selection)
-    lines = [
-        PayrollLine(
-            "How many earn over 100,000?",
-            epsilon,
-            f"{count(rich, epsilon=epsilon, budget=budget):,}",
-            f"{int(rich.sum()):,}",
-            f"± {Geometric(epsilon=epsilon).error(0.95)}",
-        )
-        for epsilon in ("1", "0.01")
-    ]
-    edges = np.linspace(*RANGE, BINS + 1)
-    span = f"{edges[fullest]:,.0f} to {edges[fullest + 1]:,.0f}"
-    lines.append(
-        PayrollLine(
-            f"Salaries {span} (fullest of {BINS} bins)",
-            "1",
-            f"{int(private[fullest]):,}",
-            f"{int(exact[fullest]):,}",
-            f"± {noise.error(0.95)}",
-        )
-    )
-    lines.append(
-        PayrollLine(
-            "Which department is the largest?",
-            "0.1",
-            str(selection.release(scores)),
-            max(scores, key=scores.__getitem__),
-            f"{selection.error(0.95, len(scores))} of the top",
-        )
-    )
-    return lines
-
-
-def ask_table(folder: Path) -> tuple[Release, str]:
-    """One SQL question to a CSV file in which people have several rows."""
-    payroll = Table(
-        data.write_payroll(folder / "payroll.csv"),
-        unit=PerPerson("person", max_rows=1, max_groups=1),
-        columns={
-            "department": Keys(data.DEPARTMENTS),
-            "salary": Bounds(0, 400_000, grid=1),
-            "year": Keys(range(2021, 2025)),
-        },
-    )
-    session = payroll.session(epsilon=1)
-    answer = session.ask(QUESTION, epsilon="0.5")
-    payroll.close()
-    return answer, str(session.left)
-
-
-def save_answer(folder: Path, asked: Release) -> list[Path]:
+def save_means(folder: Path, means: Record) -> list[Path]:
     """The answer's own figure."""
     path = folder / "departments.png"
-    asked.plot("mean_salary", path=path)
+    means.release.plot("mean_salary", path=path)
     return [path]
 
 
-def budget_lines(budget: Budget) -> list[str]:
-    """What the questions cost together, what is still possible, and what a delta would buy."""
-    finest = budget.finest(Geometric)
-    question, many = Geometric(epsilon="0.01"), Budget(epsilon=1, delta="1e-6")
-    while many.affords(question):
-        many.charge(question)
-    try:
-        budget.charge(Geometric(epsilon=1))
-        refused = "affordable"
-    except BudgetExceededError:
-        refused = "refused"
-    within = f"epsilon {float(finest.epsilon):g}, within {finest.error(0.95)} with 95 %"
-    small = f"epsilon 1 holds {len(many)} counts at epsilon 0.01; plain sums would stop at 100"
-    return [
-        f"All of it together cost each person {budget.spent} of 2.5; {budget.left} is left.",
-        f"One more count at epsilon 1 is {refused}. The finest that still fits: {within}.",
-        f"With a delta of one in a million, {small}.",
-    ]
-
-
-def save_figure(
-    folder: Path, amounts: NDArray[np.int64], noisy: dict[str, NDArray[np.int64]]
-) -> list[Path]:
-    """Two panels: the laws of three neighbouring counts, and the salary histogram."""
+def save_salaries(folder: Path, amounts: NDArray[np.int64], histogram: Record) -> list[Path]:
+    """The salary histogram: the truth, which only a demo may show, and what was released."""
     import altair as alt  # noqa: PLC0415
 
-    chart = alt.vconcat(_laws(alt), _salaries(alt, amounts, noisy)).configure_view(stroke=None)
+    chart = _salaries(alt, amounts, histogram).configure_view(stroke=None)
     chart = chart.configure_axis(labelFontSize=12, titleFontSize=13, grid=False).configure_title(
         fontSize=15, anchor="start", subtitleFontSize=12, subtitleColor="#555"
     )
-    paths = [folder / "counts.png", folder / "counts.svg"]
-    chart.save(str(paths[0]), scale_factor=2)
-    chart.save(str(paths[1]))
-    return paths
+    path = folder / "salaries.png"
+    chart.save(str(path), scale_factor=2)
+    return [path]
 
 
-def _laws(alt: Any) -> Any:
-    mechanism = Geometric(epsilon="0.1", bounds=(0, 30))
-    rows = [
-        {"answer": k, "probability": mechanism.law(n).mass(k), "true count": str(n)}
-        for n in (19, 20, 21)
-        for k in range(31)
-    ]
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "answer:O",
-                title="released count",
-                axis=alt.Axis(values=list(range(0, 31, 5)), labelAngle=0),
-            ),
-            xOffset="true count:N",
-            y=alt.Y("probability:Q", title="probability"),
-            color=alt.Color(
-                "true count:N",
-                scale=alt.Scale(range=["#4477aa", "#222222", "#cc6677"]),
-                legend=alt.Legend(orient="top-left", offset=70, direction="horizontal"),
-            ),
-        )
-        .properties(
-            width=620,
-            height=200,
-            title=alt.Title(
-                "Whether you failed or not hardly moves the answer",
-                subtitle=[
-                    "Exact laws of the released count for 19, 20 and 21 of 30 pupils: clamped",
-                    "geometric, epsilon 0.1. At every answer, colours differ by at most e^0.1.",
-                ],
-            ),
-        )
-    )
-
-
-def _salaries(alt: Any, amounts: NDArray[np.int64], noisy: dict[str, NDArray[np.int64]]) -> Any:
+def _salaries(alt: Any, amounts: NDArray[np.int64], histogram: Record) -> Any:
     exact, edges = np.histogram(amounts, bins=BINS, range=RANGE)
     width = float(edges[1] - edges[0])
     bars = [
@@ -265,13 +227,8 @@ def _salaries(alt: Any, amounts: NDArray[np.int64], noisy: dict[str, NDArray[np.
         for low, n in zip(edges[:-1], exact, strict=True)
     ]
     marks = [
-        {
-            "middle": float(low) + width * 0.46,
-            "people": int(n),
-            "answer": f"private, epsilon {epsilon}",
-        }
-        for epsilon, counts in noisy.items()
-        for low, n in zip(edges[:-1], counts, strict=True)
+        {"middle": _number(low) + width * 0.46, "people": n, "answer": "private, epsilon 1"}
+        for low, n in histogram.release.rows
     ]
     truth = (
         alt.Chart(alt.Data(values=bars))
@@ -297,7 +254,7 @@ def _salaries(alt: Any, amounts: NDArray[np.int64], noisy: dict[str, NDArray[np.
             color=alt.Color(
                 "answer:N",
                 title=None,
-                scale=alt.Scale(range=["#cc6677", "#117733"]),
+                scale=alt.Scale(range=["#cc6677"]),
                 legend=alt.Legend(orient="top-right", symbolType="square"),
             ),
         )

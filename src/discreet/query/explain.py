@@ -37,7 +37,15 @@ from discreet.query.reading import (
 from discreet.query.schema import PerPerson, PerRow, Schema
 from discreet.query.stability import number_of_groups
 
-__all__ = ["Price", "PriceLine", "epsilon_for", "explained", "mechanism_words", "price_of"]
+__all__ = [
+    "Price",
+    "PriceLine",
+    "epsilon_for",
+    "explained",
+    "mechanism_words",
+    "price_of",
+    "unit_words",
+]
 
 _SUPPOSES = "for a group of "
 TYPICAL_ROWS = 1000
@@ -291,7 +299,7 @@ def explained(question: Priced, *, statement: str, sql: str, confidence: Exact =
     """The whole question in words."""
     price = price_of(question, confidence=confidence)
     lines = ["Question", _indent(sql), "", "One person"]
-    lines += [f"  {_unit(question.schema)}"]
+    lines += [f"  {unit_words(question.schema)}"]
     for measured in question.measured:
         lines.append(f"  {_block(measured)}: {measured.stability.why}")
     if question.selection is not None:
@@ -308,7 +316,8 @@ def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-def _unit(schema: Schema) -> str:
+def unit_words(schema: Schema) -> str:
+    """What a person is, and what the guarantee is for."""
     unit = schema.unit
     whose = f"is a value of {unit.column}" if isinstance(unit, PerPerson) else "is a row"
     how = "added or removed" if unit.neighbours == "add_or_remove" else "replaced"

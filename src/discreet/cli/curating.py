@@ -1,0 +1,384 @@
+"""Holding data under a policy: ask, explain, budget, init, check, register, retire.
+
+Tested by tests/cli/test_curating.py
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli import options as o
+from discreet.cli.answers import answered, bar, decimal, said, show_answer
+from discreet.cli.errors import columns
+from discreet.cli.files import table_of
+from discreet.cli.options import Known, Out, reading, spread
+from discreet.cli.places import is_policy, place_of
+from discreet.errors import ParameterError, QueryError
+
+if TYPE_CHECKING:
+    from discreet.curator.ledger.amounts import Amount
+    from discreet.curator.ledger.values import Account
+    from discreet.curator.policy.model import Policy
+    from discreet.query.explain import Price
+
+__all__ = ["ask", "budget", "check", "explain", "init", "register", "retire"]
+
+PolicyFile = Annotated[str, typer.Argument(metavar="POLICY", help="The policy: a .toml file.")]
+_SMALL = "1e-6"
+"""The delta at which a rho is told as an epsilon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What a question may cost."""
+
+    epsilon: o.Epsilon = None
+    delta: o.Delta = None
+    rho: o.Rho = None
+    within: o.Within = None
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            "--rows",
+            metavar="N",
+            rich_help_panel=o.COST,
+            help="With --within: in a group of so many rows.",
+        ),
+    ] = None
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column",
+            metavar="NAME",
+            rich_help_panel=o.COST,
+            help="With --within: for this number only.",
+        ),
+    ] = None
+
+    def price(self) -> dict[str, Any]:
+        """What is said without --within."""
+        return {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+
+    def accuracy(self) -> dict[str, Any]:
+        """What is said with --within."""
+        if self.epsilon is not None or self.rho is not None:
+            raise ParameterError("--within", self.within, "goes instead of --epsilon and --rho")
+        said = {"within": self.within, "delta": self.delta}
+        return {**said, "rows": self.rows, "column": self.column}
+
+
+@spread
+def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a way out
+    policy: PolicyFile,
+    question: Annotated[str, typer.Argument(metavar="SQL", help="The question.")],
+    cost: Priced,
+    out: Out,
+    analyst: o.As = None,
+    dataset: o.Dataset = None,
+    block: o.Block = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="KEY", help="Names this asking: the same key is paid once."),
+    ] = None,
+    less: o.Less = False,  # noqa: FBT002
+) -> None:
+    """Ask a question under a policy: it is charged, answered and stored.
+
+    Example: [bold]discreet ask policy.toml
+    "SELECT department, COUNT(*) FROM payroll GROUP BY department"
+    --epsilon 0.5 --as alice[/bold]
+
+    Example: [bold]discreet ask policy.toml "SELECT COUNT(*) FROM payroll" --within 50
+    --key cron-2026-05[/bold]
+    """
+    from discreet.curator.curator import Curator  # noqa: PLC0415
+
+    out.check()
+    with Curator(policy) as curator:
+        answer = answered(
+            curator, analyst,
+            lambda: curator.ask(
+                question, analyst=analyst, dataset=dataset, block=block, key=key,
+                within=cost.within, rows=cost.rows, column=cost.column, with_what_is_left=less,
+                **cost.price(),
+            ),
+        )  # fmt: skip
+    show_answer(answer, out)
+
+
+@spread
+def explain(
+    where: Annotated[
+        str, typer.Argument(metavar="POLICY|FILE", help="A policy (.toml), or a bare file.")
+    ],
+    question: Annotated[str, typer.Argument(metavar="SQL", help="The question.")],
+    cost: Priced,
+    known: Known,
+    dataset: o.Dataset = None,
+    block: o.Block = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Say what a question would cost, how far off each number would be, and what would run; free.
+
+    Example: [bold]discreet explain policy.toml "SELECT AVG(salary) FROM payroll"
+    --epsilon 0.5[/bold]
+
+    Example: [bold]discreet explain payroll.csv "SELECT COUNT(*) FROM payroll" --within 20[/bold]
+    """
+    if is_policy(where):
+        from discreet.curator.curator import Curator  # noqa: PLC0415
+
+        if known != Known():
+            raise ParameterError("POLICY", where, "says itself what is known of the columns")
+        with Curator(where) as curator:
+            told = _explained(curator, question, cost, {"dataset": dataset, "block": block})
+    else:
+        table = table_of(where, known, known.declared())
+        told = _explained(table, question, cost, {})
+        table.close()
+    if as_json:
+        typer.echo(json.dumps(told, indent=2))
+        return
+    if told["epsilon_for"] is not None:
+        typer.echo(f"It takes epsilon {told['epsilon_for']} to be within {cost.within}.\n")
+    typer.echo(told["explanation"])
+
+
+def _explained(asker: Any, question: str, cost: Priced, where: dict[str, Any]) -> dict[str, Any]:
+    found, price = None, {**cost.price(), **where}
+    if cost.within is not None:
+        found = str(asker.epsilon_for(question, **cost.accuracy(), **where))
+        price["epsilon"] = found
+    text = asker.explain(question, **price)
+    try:
+        priced = asker.price(question, **price)
+    except QueryError:  # nobody says a price: then it is explained at epsilon 1
+        priced = asker.price(question, **{**price, "epsilon": 1})
+    return {"epsilon_for": found, "explanation": text, "price": _price(priced)}
+
+
+def _price(price: Price) -> dict[str, Any]:
+    lines = [
+        {"name": x.name, "noise": x.mechanism, "error": x.error, "within": x.half_width,
+         "note": x.note}
+        for x in price
+    ]  # fmt: skip
+    told = {"guarantee": price.guarantee, "confidence": str(price.confidence)}
+    return {**told, "groups": price.groups, "columns": lines}
+
+
+# the budget
+
+
+def budget(
+    where: Annotated[
+        str, typer.Argument(metavar="POLICY|FILE", help="A policy, a ledger, or a bare file.")
+    ],
+    analyst: o.As = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Say what was spent and what is left, of everybody or of one analyst.
+
+    Example: [bold]discreet budget policy.toml --as alice[/bold]
+
+    Example: [bold]discreet budget payroll.csv[/bold]
+    """
+    place = place_of(where)
+    if analyst is not None:
+        _check_analyst(place.policy, analyst)
+    accounts: list[Account] = []
+    if place.data is None or place.exists:
+        with place.open() as ledger:
+            accounts = list(ledger.accounts.values())
+    if analyst is not None:
+        accounts = [one for one in accounts if one.name.endswith(f"@{analyst}")]
+    if as_json:
+        typer.echo(json.dumps([_account(one) for one in accounts], indent=2))
+        return
+    if not accounts:
+        typer.echo("Nothing was asked yet; the first question opens the budget.")
+    wide = max((len(one.name) for one in accounts), default=0)
+    for one in accounts:
+        typer.echo(_line(one, wide))
+
+
+def _check_analyst(policy: Policy | None, analyst: str) -> None:
+    known = [] if policy is None else list(policy.analysts)
+    if analyst not in known:
+        there = ", ".join(known) or "none"
+        raise ParameterError(
+            "--as", analyst, f"must be an analyst of the policy; there are: {there}"
+        )
+
+
+def _account(one: Account) -> dict[str, Any]:
+    def told(amount: Amount) -> dict[str, str]:
+        main = "epsilon" if one.accounting == "pure" else "rho"
+        return {main: decimal(amount.main), "delta": decimal(amount.delta, 21)}
+
+    return {
+        "account": one.name, "accounting": one.accounting, "spent": told(one.spent),
+        "total": told(one.total), "left": told(one.left), "retired": one.sealed,
+    }  # fmt: skip
+
+
+def _line(one: Account, wide: int) -> str:
+    from discreet.curator.ledger.amounts import Amount  # noqa: PLC0415
+
+    share = one.spent.main / one.total.main if one.total.main else 1.0
+    spent, total, left = (said(Amount(x.main), one.accounting) for x in
+                          (one.spent, one.total, one.left))  # fmt: skip
+    words = f"{spent} of {_bare(total)} spent"
+    words += ", retired" if one.sealed else f", {_bare(left)} left"
+    if one.total.delta:
+        words += f"; delta {float(one.spent.failing()):.2g} of {float(one.total.failing()):.2g}"
+    if one.accounting == "zcdp" and one.spent.main:
+        words += f" (so far epsilon {_epsilon(one):.3g} at delta {_SMALL})"
+    drawn = bar(share, 24)
+    return f"{one.name:<{wide}}  {drawn.replace(' ', '░')}  {words}"
+
+
+def _bare(words: str) -> str:
+    """The number without its name."""
+    return words.partition(" ")[2]
+
+
+def _epsilon(one: Account) -> float:
+    from fractions import Fraction  # noqa: PLC0415
+
+    from discreet.privacy.convert import zcdp_epsilon_upper  # noqa: PLC0415
+
+    return float(zcdp_epsilon_upper(one.spent.value(), Fraction(_SMALL)))
+
+
+# the policy
+
+
+def init(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="The data: CSV, Parquet, DuckDB, postgresql://")
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The draft; - prints it.")
+    ] = "policy.toml",
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="NAME", help="Which table of a database.")
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", metavar="C", help="Of a CSV file.")
+    ] = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Write a draft of a policy, from names and types only, and say what is to be decided.
+
+    Example: [bold]discreet init payroll.csv -o draft.toml[/bold]
+    """
+    from discreet.curator.policy.draft import draft  # noqa: PLC0415
+
+    target = Path(output)
+    if output != "-" and target.exists():
+        raise ParameterError("--output", output, "exists and is not replaced; say another name")
+    folder = None if output == "-" else target.absolute().parent
+    text = draft(source, table=table, folder=folder, **reading(delimiter))
+    if output == "-":
+        typer.echo(text, nl=False)
+        return
+    with target.open("x", encoding="utf-8") as out:
+        out.write(text)
+    decide = _decisions(text)
+    if as_json:
+        typer.echo(json.dumps({"policy": output, "decide": decide}, indent=2))
+        return
+    from discreet.curator.values import visible  # noqa: PLC0415
+
+    typer.echo(f"Wrote {output}. No row was read. Decide, in its lines:\n")
+    for one in decide:
+        words = visible(f"{one['key']}: {one['about']}")
+        head, rest = f"{one['line']:>5}  ", " " * 9
+        typer.echo(fill(words, min(columns(), 100), initial_indent=head, subsequent_indent=rest))
+    typer.echo(f"\nThen: discreet check {output}")
+
+
+def _decisions(text: str) -> list[dict[str, Any]]:
+    """The lines of a draft that are still open."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        said, mark, about = line.partition("  # DECIDE: ")
+        if mark:
+            found.append({"line": number, "key": said.rpartition(" = ")[0], "about": about})
+    return found
+
+
+def check(policy: PolicyFile, as_json: o.Json = False) -> None:  # noqa: FBT002
+    """Read a policy, and say in plain words what it means and what is unwise in it.
+
+    Example: [bold]discreet check policy.toml[/bold]
+    """
+    from discreet.curator.policy.reading import read_policy  # noqa: PLC0415
+    from discreet.curator.policy.words import explained, warnings  # noqa: PLC0415
+
+    read = read_policy(policy)
+    if as_json:
+        told = {"fingerprint": read.fingerprint, "warnings": warnings(read)}
+        typer.echo(json.dumps({**told, "policy": read.canonical()}, indent=2))
+        return
+    typer.echo(explained(read), nl=False)
+    place = place_of(policy)
+    if not place.exists:
+        typer.echo(f"\nIts ledger is not there yet: discreet register {policy}")
+
+
+def register(
+    policy: PolicyFile,
+    new_people: Annotated[
+        list[str] | None,
+        typer.Option("--new-people", metavar="FAMILY", help="A new family of other people."),
+    ] = None,
+    more_budget: Annotated[
+        list[str] | None,
+        typer.Option("--more-budget", metavar="ACCOUNT", help="An account whose total may rise."),
+    ] = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Make the ledger of a policy, or let it follow a changed policy.
+
+    Example: [bold]discreet register policy.toml[/bold]
+    """
+    from discreet.curator.curator import Curator  # noqa: PLC0415
+
+    version, changed = Curator.register(
+        policy, new_people=new_people or (), more_budget=more_budget or ()
+    )
+    if as_json:
+        typer.echo(json.dumps({"version": version, "changed": changed}, indent=2))
+        return
+    typer.echo(f"The ledger follows version {version} of this policy.")
+    for words in changed or ["No budget has changed."]:
+        typer.echo(f"  {words}")
+
+
+def retire(
+    policy: PolicyFile,
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="Its name in the policy.")],
+    block: o.Block = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Seal the budget of a dataset: nothing is answered from the data any more; answers stay.
+
+    Example: [bold]discreet retire policy.toml payroll[/bold]
+    """
+    from discreet.curator.curator import Curator  # noqa: PLC0415
+
+    with Curator(policy) as curator:
+        account = curator.retire(dataset, block)
+    if as_json:
+        typer.echo(json.dumps({"retired": account}))
+        return
+    typer.echo(f"{account} is retired: no question is answered from its data any more.")
+    typer.echo("What was released stays: discreet ledger show lists it.")

@@ -1,0 +1,206 @@
+"""Questions to one bare file: count, sql, histogram.
+
+The file's budget is kept in `<file>.ledger` beside it, so that asking again tomorrow adds up.
+`--no-ledger` has to be said, and warns.
+Tested by tests/cli/test_files.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.answers import Answer, answered, show_answer
+from discreet.cli.errors import warn
+from discreet.cli.options import Cost, Known, Out, pair_of, spread
+from discreet.errors import ParameterError, QueryError
+
+if TYPE_CHECKING:
+    from discreet.query.build import Query
+    from discreet.query.schema import Declared
+    from discreet.table import Table
+
+__all__ = ["count", "histogram", "sql", "table_of"]
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="CSV, Parquet or DuckDB.")]
+Where = Annotated[
+    str | None, typer.Option("--where", metavar="SQL", help="Only rows for which this is true.")
+]
+Columns = Mapping[str, "Declared"]
+
+
+@spread
+def count(
+    file: File,
+    known: Known,
+    cost: Cost,
+    out: Out,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", metavar="COLUMN", help="Count for each value; may be repeated."),
+    ] = None,
+    where: Where = None,
+) -> None:
+    """Count the rows of a file, in all or for each value of some columns.
+
+    Example: [bold]discreet count payroll.csv --by department --keys Fire,Police,Library
+    --epsilon 1[/bold]
+
+    Example: [bold]discreet count payroll.csv --by department --by remote
+    --keys department=Fire,Police --flag remote --epsilon 0.5[/bold]
+
+    Example: [bold]discreet count years.csv --where "salary > 100000" --within 200
+    --bounds salary=0:400000 --person person --max-rows 4[/bold]
+    """
+    groups = by or []
+    columns = known.declared(groups)
+    for column in groups:
+        if column not in columns:
+            raise QueryError(
+                f"--by {column} needs the values that it may have, which are not read from the "
+                f"data; say --keys {column}=A,B,C, or --range, --flag or --text"
+            )
+    query = _begun(known, columns, where)
+    if groups:
+        query = query.group_by(*map(_quoted, groups))
+    _ask(file, known, columns, query.count(), cost, out)
+
+
+@spread
+def sql(
+    file: File,
+    question: Annotated[
+        str, typer.Argument(metavar="SQL", help="The table has the name of the file, or t.")
+    ],
+    known: Known,
+    cost: Cost,
+    out: Out,
+) -> None:
+    """Ask a file a question in SQL.
+
+    Example: [bold]discreet sql payroll.csv
+    "SELECT department, AVG(salary) FROM payroll GROUP BY department"
+    --bounds salary=0:400000 --keys department=Fire,Police,Library --epsilon 1[/bold]
+
+    Example: [bold]discreet sql years.csv
+    "SELECT year, COUNT(DISTINCT person) AS people FROM years GROUP BY year"
+    --range year=2021:2024 --person person --max-rows 4 --epsilon 1[/bold]
+    """
+    _ask(file, known, known.declared(), question, cost, out)
+
+
+@spread
+def histogram(
+    file: File,
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help="A column of numbers.")],
+    known: Known,
+    cost: Cost,
+    out: Out,
+    bins: Annotated[int, typer.Option("--bins", metavar="N", help="How many bins.")] = 20,
+    where: Where = None,
+) -> None:
+    """Count the rows of a file in bins of a number, from `--range LOW:HIGH`.
+
+    Values beyond the range count in the first and in the last bin.
+
+    Example: [bold]discreet histogram payroll.csv salary --bins 50 --range 40000:400000
+    --epsilon 0.5 --plot salaries.png[/bold]
+    """
+    from discreet.query.schema import Bounds  # noqa: PLC0415
+
+    own = [text for text in known.ranges or () if "=" not in text]
+    if len(own) != 1:
+        raise ParameterError(
+            "--range", None, f"must say once from where to where {column!r} is counted, from rules "
+            "and not from the data: --range 40000:400000"
+        )  # fmt: skip
+    known = replace(known, ranges=[text for text in known.ranges or () if text not in own])
+    columns = known.declared()
+    if column in columns:
+        raise ParameterError("--range", own[0], f"and another option both say what {column!r} is")
+    bounds = Bounds(*pair_of("--range", own[0]))
+    columns[column] = Bounds(bounds.low, bounds.high, bounds.grid)
+    query = _begun(known, columns, where).histogram(_quoted(column), bins=bins)
+    _ask(file, known, columns, query, cost, out)
+
+
+def _begun(known: Known, columns: Columns, where: str | None) -> Query:
+    """The beginning of a question about declared columns; who answers binds it to the file."""
+    from discreet.query.build import Query  # noqa: PLC0415
+    from discreet.query.schema import Schema  # noqa: PLC0415
+
+    query = Query(Schema("t", known.unit(), columns, storage={}))
+    return query if where is None else query.where(where)
+
+
+def _quoted(column: str) -> str:
+    """A column's name in SQL, whatever letters it has."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def table_of(file: str, known: Known, columns: Columns) -> Table:
+    """The file as a table, without any ledger."""
+    from discreet.table import Table  # noqa: PLC0415
+
+    _there(file)
+    return Table(file, unit=known.unit(), columns=columns, table=known.table, **known.options)
+
+
+def _there(file: str) -> None:
+    """A bare file is a file, or a folder of them: not a policy and not an address."""
+    if file.lower().endswith(".toml"):
+        problem = "is a policy; ask it with `discreet ask`"
+        raise ParameterError("file", file, problem)
+    if not Path(file).exists():
+        raise ParameterError("file", file, "is not there")
+    if set(file) & set("*?"):
+        problem = "has * or ? in its name, which a database reads as a pattern: rename it"
+        raise ParameterError("file", file, problem)
+
+
+def _ask(
+    file: str, known: Known, columns: Columns, question: str | Query, cost: Cost, out: Out
+) -> None:
+    cost.check()
+    out.check()
+    _there(file)
+    if cost.no_ledger:
+        if out.report is not None:
+            problem = "tells the ledger's entry; leave out --no-ledger"
+            raise ParameterError("--report", str(out.report), problem)
+        show_answer(_forgotten(file, known, columns, question, cost), out)
+        return
+    from discreet.curator.oneoff import open_file  # noqa: PLC0415
+
+    with open_file(
+        file, columns=columns, person=known.person, max_rows=known.max_rows,
+        max_groups=known.max_groups, budget=cost.budget, table=known.table, options=known.options,
+    ) as curator:  # fmt: skip
+        name = next(iter(curator.policy.datasets))
+        answer = answered(
+            curator, None,
+            lambda: curator.ask(
+                question, dataset=name, epsilon=cost.epsilon, delta=cost.delta, within=cost.within,
+                with_what_is_left=cost.less,
+            ),
+        )  # fmt: skip
+    show_answer(answer, out)
+
+
+def _forgotten(
+    file: str, known: Known, columns: Columns, question: str | Query, cost: Cost
+) -> Answer:
+    """Ask once, with a budget that ends with this process."""
+    warn("--no-ledger: nobody adds up what is asked. Whoever asks like this again learns more")
+    table = table_of(file, known, columns)
+    price = cost.epsilon
+    if price is None:
+        price = str(table.epsilon_for(question, within=cost.within, delta=cost.delta))
+    session = table.session(epsilon=price, delta=cost.delta or 0)
+    release = session.ask(question, epsilon=price, delta=cost.delta)
+    table.close()
+    return Answer(release, charged=str(session.spent))

@@ -1,0 +1,342 @@
+"""`discreet ledger`: show, verify, head, restore, raise.
+
+A ledger is named by its policy, by its own file, or by the data file that it lies beside.
+Tested by tests/cli/test_ledgers.py
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli import options as o
+from discreet.cli.answers import said
+from discreet.cli.errors import FAILED, Guarded, columns, complain
+from discreet.cli.places import place_of
+from discreet.cli.plain import Plain
+from discreet.errors import LedgerError, ParameterError
+
+if TYPE_CHECKING:
+    from discreet.curator.ledger.chain import Entry
+    from discreet.curator.ledger.values import Account
+
+__all__ = ["Line", "app", "lines_of"]
+
+app = typer.Typer(
+    name="ledger",
+    cls=Guarded,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Who asked what, when, at what cost; and whether the book can be believed.",
+)
+Where = Annotated[
+    str, typer.Argument(metavar="POLICY|LEDGER|FILE", help="A policy, a .ledger, or a data file.")
+]
+OWNER = "owner"
+_WHAT = 3
+"""The place of the question in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that happened, as it is listed.
+
+    Attributes:
+        entry: its number in the log.
+        at: when, in UTC.
+        who: an analyst, or the owner.
+        what: the question, or what the owner did.
+        dataset: what was asked; with its block.
+        cost: what the people's budget was charged, in words; empty for none.
+        allowance: what the analyst's allowance was charged, in words; empty for none.
+        state: "answered", "waiting" (charged, not answered: ask again with its key), "stored
+            answer", or what the owner did.
+        release: the key of the asking; `discreet show` takes it.
+    """
+
+    entry: int
+    at: str
+    who: str
+    what: str
+    dataset: str
+    cost: str
+    allowance: str
+    state: str
+    release: str
+
+
+def lines_of(
+    entries: Iterable[Entry], accounts: Sequence[Account], *, everything: bool = False
+) -> list[Line]:
+    """The log as a list: questions, and what the owner did to budgets.
+
+    Args:
+        entries: the whole log.
+        accounts: all accounts.
+        everything: also the making of the ledger, its accounts and the policies it followed.
+    """
+    known = {one.id: one for one in accounts}
+    found: list[Line] = []
+    answered: set[str] = set()
+    told = [(entry, entry.values()) for entry in entries]
+    for entry, values in told:
+        if entry.kind == "done":
+            answered.add(values["key"])
+    for entry, values in told:
+        line = _line(entry, values, known, answered)
+        if line is not None and (everything or entry.kind not in ("create", "account", "policy")):
+            found.append(line)
+    return found
+
+
+def _line(
+    entry: Entry, values: dict[str, Any], known: dict[int, Account], answered: set[str]
+) -> Line | None:
+    cost, allowance = _charges(values.get("charges", ()), known)
+    at = values.get("at", "")
+    if entry.kind in ("reserve", "hit"):
+        info = values["info"]
+        what = info.get("sql") or f"(search for {info.get('find')})"
+        part = f"{info.get('dataset', '')}{'/' + info['block'] if info.get('block') else ''}"
+        state = "answered" if values["key"] in answered else "waiting"
+        state = "stored answer" if entry.kind == "hit" else state
+        who = values["analyst"] or OWNER
+        return Line(entry.seq, at, who, what, part, cost, allowance, state, values["key"])
+    if entry.kind == "done":
+        return None
+    what = _act(entry.kind, values, known)
+    return Line(entry.seq, at, OWNER, what, "", cost, allowance, entry.kind, "")
+
+
+def _act(kind: str, values: dict[str, Any], known: dict[int, Account]) -> str:
+    """What the owner did, in words."""
+    from discreet.curator.ledger.amounts import Amount  # noqa: PLC0415
+
+    if kind in ("account", "limit", "seal"):
+        one = known[int(values["id"])]
+        if kind == "seal":
+            return f"{one.name} was retired"
+        total = said(Amount(*values["total"]), one.accounting)
+        return f"{one.name} may spend {total}"
+    if kind == "policy":
+        return f"policy version {values['version']}"
+    return {"create": "the ledger was made", "lost": "restored from a backup"}.get(kind, kind)
+
+
+def _charges(charges: Iterable[Sequence[int]], known: dict[int, Account]) -> tuple[str, str]:
+    """What the people's budgets paid, and what the analyst's allowance did."""
+    from discreet.curator.ledger.amounts import Amount  # noqa: PLC0415
+
+    paid: dict[bool, list[str]] = {False: [], True: []}
+    for number, main, delta in charges:
+        one = known[number]
+        if main or delta:
+            paid["@" in one.name].append(said(Amount(main, delta), one.accounting))
+    return ", ".join(paid[False]), ", ".join(paid[True])
+
+
+@app.command(cls=Plain)
+def show(
+    where: Where,
+    analyst: Annotated[
+        str | None, typer.Option("--analyst", metavar="NAME", help="Only what this one asked.")
+    ] = None,
+    everything: Annotated[  # noqa: FBT002
+        bool, typer.Option("--all", help="Also policies and the opening of accounts.")
+    ] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,  # noqa: FBT002
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """List who asked what, when, at what cost.
+
+    Example: [bold]discreet ledger show policy.toml --analyst alice[/bold]
+
+    Example: [bold]discreet ledger show payroll.csv.ledger --csv[/bold]
+    """
+    if as_csv and as_json:
+        raise ParameterError("--csv", None, "and --json cannot both be printed")
+    with place_of(where).open() as ledger:
+        entries, accounts, _ = ledger.everything()
+    lines = lines_of(entries, accounts, everything=everything)
+    if analyst is not None:
+        lines = [line for line in lines if line.who == analyst]
+        accounts = [one for one in accounts if one.name.endswith(f"@{analyst}")]
+    if as_csv:
+        typer.echo(_csv(lines), nl=False)
+    elif as_json:
+        totals = [
+            {"account": one.name, "spent": said(one.spent, one.accounting),
+             "total": said(one.total, one.accounting), "retired": one.sealed}
+            for one in accounts
+        ]  # fmt: skip
+        told = {"entries": [asdict(line) for line in lines], "totals": totals}
+        typer.echo(json.dumps(told, indent=2))
+    else:
+        _printed(lines, accounts, own=analyst is not None)
+
+
+def _csv(lines: Sequence[Line]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = list(Line.__slots__)
+    writer.writerow(names)
+    writer.writerows([getattr(line, name) for name in names] for line in lines)
+    return out.getvalue()
+
+
+def _printed(lines: Sequence[Line], accounts: Sequence[Account], *, own: bool) -> None:
+    if lines:
+        for row in _table(lines, own=own):
+            typer.echo(row)
+    else:
+        typer.echo("Nothing was asked.")
+    if any(line.allowance and not line.cost for line in lines) and not own:
+        typer.echo("In brackets: charged to an allowance only; somebody had asked it before.")
+    typer.echo()
+    for one in accounts:
+        words = f"{said(one.spent, one.accounting)} of {said(one.total, one.accounting)} spent"
+        typer.echo(f"{one.name}: {words}{', retired' if one.sealed else ''}")
+
+
+def _table(lines: Sequence[Line], *, own: bool) -> list[str]:
+    """Rows of cells that fit the terminal: the question is cut, everything else is not."""
+    from discreet.curator.values import shortened, width_of  # noqa: PLC0415
+
+    head = ("entry", "when (UTC)", "who", "what", "cost", "state", "release")
+    rows = [head, *(_row(line, own=own) for line in lines)]
+    widths = [max(width_of(row[place]) for row in rows) for place in range(len(head))]
+    others = sum(widths) - widths[_WHAT] + 2 * (len(head) - 1)
+    widths[_WHAT] = max(12, min(widths[_WHAT], columns() - others))
+    rows.insert(1, tuple("─" * wide for wide in widths))
+    found = []
+    for place, row in enumerate(rows):
+        cells = [*row[:_WHAT], shortened(row[_WHAT], widths[_WHAT]), *row[_WHAT + 1 :]]
+        put = [
+            cell + " " * (wide - width_of(cell)) for cell, wide in zip(cells, widths, strict=True)
+        ]
+        put[0] = cells[0].rjust(widths[0])
+        text = "  ".join(put).rstrip()
+        act = place > 1 and not lines[place - 2].release
+        found.append(typer.style(text, dim=True) if act else text)
+    return found
+
+
+def _row(line: Line, *, own: bool) -> tuple[str, ...]:
+    cost = line.allowance if own else line.cost
+    if not cost and line.allowance and not own:
+        cost = f"({line.allowance})"
+    if line.release and not cost:
+        cost = "free"
+    from discreet.curator.values import visible  # noqa: PLC0415
+
+    what = visible(" ".join(line.what.split()))
+    when = line.at[:16].replace("T", " ")
+    return str(line.entry), when, line.who, what, cost, line.state, line.release[:12]
+
+
+@app.command(cls=Plain)
+def verify(
+    where: Where,
+    head: Annotated[
+        str | None,
+        typer.Option("--head", metavar="N:HASH", help="One that was exported before."),
+    ] = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Find any change, deletion, swap or truncation; exit code 1 if there is one.
+
+    Example: [bold]discreet ledger verify policy.toml[/bold]
+    """
+    from discreet.curator.ledger.chain import Head  # noqa: PLC0415
+    from discreet.curator.ledger.verify import verified  # noqa: PLC0415
+
+    wanted = None if head is None else Head.read(head)
+    place = place_of(where)
+    problem, found = None, None
+    try:
+        with place.open() as ledger:
+            found = verified(ledger, head=wanted)
+    except LedgerError as error:
+        if not place.exists:
+            raise
+        problem = str(error)
+    if as_json:
+        told: dict[str, Any] = {"intact": problem is None, "problem": problem}
+        if found is not None:
+            told |= {**asdict(found), "head": str(found.head)}
+        typer.echo(json.dumps(told, indent=2))
+    elif found is not None:
+        waiting = f", {found.waiting} charged and not answered" if found.waiting else ""
+        typer.echo(f"Intact: {found.entries} entries, {found.questions} questions{waiting}.")
+        typer.echo(f"head {found.head}")
+    if problem is not None:
+        if not as_json:
+            complain(problem)
+        raise typer.Exit(FAILED)
+
+
+@app.command(cls=Plain)
+def head(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
+    """Print the head: keep it elsewhere, and nobody can take the ledger back behind it unseen.
+
+    Example: [bold]discreet ledger head policy.toml[/bold]
+    """
+    with place_of(where).open() as ledger:
+        found = ledger.head
+    told = json.dumps({"entry": found.seq, "hash": found.hash, "head": str(found)})
+    typer.echo(told if as_json else str(found))
+
+
+@app.command(cls=Plain)
+def restore(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
+    """Go on with a ledger from a backup: all that was spent since counts as spent.
+
+    Example: [bold]discreet ledger restore policy.toml[/bold]
+    """
+    from discreet.curator.ledger.restore import restored  # noqa: PLC0415
+
+    place = place_of(where)
+    words = restored(place.address, head=place.head)
+    if as_json:
+        typer.echo(json.dumps({"counted": words}))
+        return
+    typer.echo("The ledger is in use again.")
+    for line in words or ["nothing had been spent since"]:
+        typer.echo(f"  {line}")
+
+
+@app.command("raise", cls=Plain)
+def raise_(
+    where: Annotated[str, typer.Argument(metavar="FILE", help="A bare data file.")],
+    total: Annotated[str, typer.Argument(metavar="EPSILON", help="Its new total.")],
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Raise the total epsilon of a bare file; it is logged. (A policy says its budgets itself.)
+
+    Example: [bold]discreet ledger raise payroll.csv 20[/bold]
+    """
+    from discreet.curator.ledger.amounts import limit_of  # noqa: PLC0415
+
+    place = place_of(where)
+    if place.policy is not None:
+        problem = "says its budgets itself: change it, then `discreet register --more-budget`"
+        raise ParameterError("file", where, problem)
+    most = limit_of(epsilon=total).most
+    with place.open() as ledger, ledger.writing() as on:
+        on.name = "raise"
+        accounts = on.accounts()
+        if len(accounts) != 1 or place.data is None:
+            raise ParameterError("file", where, "must be a bare data file with a ledger beside it")
+        one = accounts[0]
+        if most.within(one.total):
+            raise ParameterError("total", total, f"must be above {said(one.total, one.accounting)}")
+        on.limit(one, most)
+    told = {"account": one.name, "from": said(one.total, "pure"), "to": said(most, "pure")}
+    words = f"{where} may spend {told['to']} instead of {told['from']}, in all."
+    typer.echo(json.dumps(told) if as_json else words)

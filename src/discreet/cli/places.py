@@ -1,0 +1,75 @@
+"""Which ledger is meant by a policy, a ledger's own file, or a data file that has one beside it.
+
+Tested by tests/cli/test_places.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.errors import LedgerError, ParameterError
+
+if TYPE_CHECKING:
+    from discreet.curator.ledger.ledger import Ledger
+    from discreet.curator.policy.model import Policy
+
+__all__ = ["Place", "is_policy", "place_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A ledger that somebody named.
+
+    Attributes:
+        address: of the ledger.
+        head: its head file; None for the one beside it.
+        policy: where a policy was named.
+        data: where a data file was named.
+    """
+
+    address: str
+    head: Path | None = None
+    policy: Policy | None = None
+    data: Path | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a ledger; that of a server is believed to be there."""
+        return self.address.startswith("postgres") or Path(self.address).exists()
+
+    def open(self) -> Ledger:
+        """The ledger; LedgerError with the way out if there is none."""
+        from discreet.curator.ledger.ledger import Ledger  # noqa: PLC0415 - it loads a database
+
+        if not self.exists and self.data is not None:
+            raise LedgerError(
+                f"{self.data.name} has no ledger {Path(self.address).name} beside it: nothing was "
+                "asked of it yet, or the ledger was moved"
+            )
+        return Ledger(self.address, head=self.head)
+
+
+def is_policy(named: str) -> bool:
+    """Whether this is the name of a policy file."""
+    return named.lower().endswith(".toml")
+
+
+def place_of(named: str) -> Place:
+    """The ledger that belongs to a policy (.toml), a ledger (.ledger) or a data file."""
+    if is_policy(named):
+        from discreet.curator.policy.reading import read_policy  # noqa: PLC0415
+
+        policy = read_policy(named)
+        return Place(policy.ledger.address, policy.ledger.head, policy=policy)
+    if named.startswith(("postgresql://", "postgres://")):
+        problem = "must be named by its policy, which knows where its head file is"
+        raise ParameterError("ledger", "postgresql://...", problem)
+    path = Path(named)
+    if path.suffix == ".ledger":
+        return Place(named)
+    if not path.exists() and not Path(f"{named}.ledger").exists():
+        problem = "is not there; say a policy (.toml), a ledger (.ledger) or a data file"
+        raise ParameterError("file", named, problem)
+    return Place(f"{path.absolute()}.ledger", data=path)

@@ -1,0 +1,62 @@
+"""What shows that the promises hold: audit, and the demo.
+
+Tested by tests/cli/test_proving.py and, for the demo, tests/cli/test_cli.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli import options as o
+from discreet.cli.errors import FAILED, WRONG
+
+__all__ = ["audit", "demo"]
+
+
+def audit(
+    as_json: o.Json = False,  # noqa: FBT002
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Audit only what has this in its name, in any case."),
+    ] = None,
+) -> None:
+    """Prove every mechanism's guarantee by enumeration, and walk through the samplers' choices.
+
+    Example: [bold]discreet audit --only Staircase[/bold]
+    """
+    from discreet.audit.report import run_audit  # noqa: PLC0415
+    from discreet.cli.show import audit_table, progress  # noqa: PLC0415
+
+    with progress(enabled=not as_json) as step:
+        rows = run_audit(only=only, step=step)
+    if not rows:
+        typer.echo(f"no mechanism has {only!r} in its name", err=True)
+        raise typer.Exit(WRONG)
+    if as_json:
+        typer.echo(json.dumps([row.to_dict() for row in rows], indent=2))
+    else:
+        audit_table(rows)
+    if not all(row.proven for row in rows):
+        raise typer.Exit(FAILED)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where to save the figure.")] = Path("demo-output"),
+) -> None:
+    """Ask a synthetic classroom and payroll, under a budget, and save a figure.
+
+    Example: [bold]discreet demo --out demo-output[/bold]
+    """
+    from discreet.cli.show import show_demo  # noqa: PLC0415
+    from discreet.gallery.demo import run_demo  # noqa: PLC0415
+
+    try:
+        found = run_demo(out)
+    except OSError as error:
+        typer.echo(f"cannot write to {out}: {error.strerror or error}", err=True)
+        raise typer.Exit(WRONG) from None
+    show_demo(found, out)

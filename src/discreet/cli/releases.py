@@ -1,0 +1,216 @@
+"""Stored releases: show, plot, report, export. All of it is free.
+
+A release is named by its id, or the beginning of it, with `--policy` or `--ledger`; or it is a file
+of JSON, as `--json` and `discreet export` write it.
+Tested by tests/cli/test_releases.py
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli import options as o
+from discreet.cli.answers import table
+from discreet.cli.options import FIGURES, check_ending, spread
+from discreet.cli.places import place_of
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.curator.ledger.ledger import Ledger
+    from discreet.curator.record import Record
+    from discreet.curator.release import Release
+
+__all__ = ["Stored", "export", "plot", "report", "show"]
+
+SHORTEST = 4
+"""The beginning of an id has at least so many letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Which release."""
+
+    release: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="Its id, the beginning of it, or a JSON file.")
+    ]
+    policy: Annotated[
+        str | None, typer.Option("--policy", metavar="FILE", help="The policy it was asked under.")
+    ] = None
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", metavar="FILE", help="Or the ledger, or the data file beside it."),
+    ] = None
+
+    def record(self) -> Record:
+        """With its provenance."""
+        from discreet.curator.record import Record  # noqa: PLC0415
+
+        found = self.found()
+        if not isinstance(found, Record):
+            problem = "was made without a ledger: there is no record of it to be published"
+            raise ParameterError("release", self.release, problem)
+        return found
+
+    def found(self) -> Record | Release:
+        """A record; or a release that was made without a ledger."""
+        if self.policy is not None and self.ledger is not None:
+            raise ParameterError("--policy", self.policy, "or --ledger must be said, not both")
+        named = self.policy or self.ledger
+        if named is None:
+            return _from_file(self.release)
+        if self.policy is not None and not self.policy.lower().endswith(".toml"):
+            raise ParameterError("--policy", self.policy, "must be a .toml file; or say --ledger")
+        with place_of(named).open() as ledger:
+            return _from_ledger(ledger, self.release)
+
+
+def _from_file(name: str) -> Record | Release:
+    from discreet.curator.record import Record  # noqa: PLC0415
+    from discreet.curator.release import Release  # noqa: PLC0415
+    from discreet.curator.stored import read_json  # noqa: PLC0415
+
+    path = Path(name)
+    if not path.is_file():
+        problem = "is no file; say --policy or --ledger where it is the id of a release"
+        raise ParameterError("release", name, problem)
+    values = read_json(path)
+    inner = values.get("record", values)  # what --json prints has the record inside
+    if isinstance(inner, dict) and inner.get("schema") is None and "release" in inner:
+        return Release.from_dict(inner["release"])
+    return Record.from_dict(inner)
+
+
+def _from_ledger(ledger: Ledger, key: str) -> Record:
+    from discreet.curator.record import Record  # noqa: PLC0415
+
+    done = ledger.answer(key)
+    if done is None and len(key) >= SHORTEST:
+        asked = (e.values()["key"] for e in ledger.entries() if e.kind in ("reserve", "hit"))
+        found = [one for one in asked if one.startswith(key) and not one.startswith("find-")]
+        if len(found) > 1:
+            raise ParameterError("release", key, f"could be any of {', '.join(found[:5])}")
+        done = ledger.answer(found[0]) if found else None
+    if done is None:
+        raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists all")
+    return Record.from_json(done.answer)
+
+
+def _release(found: Record | Release) -> Release:
+    from discreet.curator.release import Release  # noqa: PLC0415
+
+    return found if isinstance(found, Release) else found.release
+
+
+@spread
+def show(stored: Stored, as_json: o.Json = False) -> None:  # noqa: FBT002
+    """Print a stored release and how it was made.
+
+    Example: [bold]discreet show 3f2a --policy policy.toml[/bold]
+    """
+    found = stored.found()
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+        return
+    release = _release(found)
+    typer.echo(f"{table(release)}\n\n{release.explain()}")
+    if found is not release:
+        typer.echo(_provenance(stored.record()))
+
+
+def _provenance(record: Record) -> str:
+    from discreet.curator.values import visible  # noqa: PLC0415
+
+    part = f", block {record.block}" if record.block else ""
+    who = record.analyst or "the owner"
+    words = (
+        f"Release {record.id}: {record.dataset}{part}, data version {record.data_version}, policy "
+        f"version {record.policy_version}; asked by {who}; {record.cost}, in entry {record.entry} "
+        f"of the ledger; {record.software}."
+    )
+    return visible(words)
+
+
+@spread
+def plot(
+    stored: Stored,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The figure: .png, .svg, .html.")
+    ],
+    column: Annotated[
+        str | None, typer.Option("--column", metavar="NAME", help="Which number.")
+    ] = None,
+) -> None:
+    """Draw a stored release, with its intervals.
+
+    Example: [bold]discreet plot 3f2a --policy policy.toml -o figure.png[/bold]
+    """
+    check_ending("--output", output, FIGURES)
+    _release(stored.found()).plot(column, output)
+    typer.echo(f"saved {output}", err=True)
+
+
+@spread
+def report(
+    stored: Stored,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The page: .html.")
+    ],
+    publisher: Annotated[
+        str, typer.Option("--publisher", metavar="NAME", help="Who answers for the numbers.")
+    ] = "",
+) -> None:
+    """Write one page about a stored release that can be attached to an announcement.
+
+    Example: [bold]discreet report 3f2a --policy policy.toml -o page.html
+    --publisher "City of Ghent"[/bold]
+    """
+    from discreet.curator.report import report as page  # noqa: PLC0415
+
+    check_ending("--output", output, (".html",))
+    output.write_text(page(stored.record(), publisher=publisher), encoding="utf-8")
+    typer.echo(f"saved {output}", err=True)
+
+
+@spread
+def export(
+    stored: Stored,
+    registry: Annotated[  # noqa: FBT002
+        bool, typer.Option("--registry", help="What a public registry asks for; not who asked.")
+    ] = False,
+    as_csv: Annotated[  # noqa: FBT002
+        bool, typer.Option("--csv", help="The numbers alone, with their intervals.")
+    ] = False,
+    as_json: o.Json = False,  # noqa: ARG001, FBT002 - it is JSON anyway
+    publisher: Annotated[
+        str, typer.Option("--publisher", metavar="NAME", help="Who answers for the numbers.")
+    ] = "",
+    title: Annotated[
+        str, typer.Option("--title", metavar="TEXT", help="What was released, for a registry.")
+    ] = "",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Else it is printed.")
+    ] = None,
+) -> None:
+    """Write a stored release with its provenance as JSON, or for a public registry, or as CSV.
+
+    Example: [bold]discreet export 3f2a --policy policy.toml --registry[/bold]
+    """
+    if registry and as_csv:
+        raise ParameterError("--csv", None, "and --registry cannot both be written")
+    if as_csv:
+        text = _release(stored.found()).to_csv()
+    elif registry:
+        told = stored.record().to_registry(publisher=publisher, title=title)
+        text = json.dumps(told, indent=2, allow_nan=False) + "\n"
+    else:
+        text = stored.record().to_json()
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    output.write_text(text, encoding="utf-8", newline="")
+    typer.echo(f"saved {output}", err=True)

@@ -1,0 +1,106 @@
+"""After the charge: the one place where rows, noise and answers meet.
+
+Guarantee. What comes out has the guarantee of the priced question, whatever the engine does.
+Assumes. The question was charged, and the source's bits are used for nothing else.
+Proof. The engine's integers reach noise only (`discreet.curator.answer`). For an analyst whatever
+fails after the charge counts as an empty table, so that a failure shows no more than an answer
+would; the owner is told. An owner sees the failure itself.
+Tested by tests/curator/test_session.py
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Literal
+
+from discreet.curator.answer import answered
+from discreet.curator.present import presented
+from discreet.curator.release import Release
+from discreet.engines.base import Engine
+from discreet.errors import ParameterError
+from discreet.noise.source import Source
+from discreet.privacy.loss import PureLoss
+from discreet.query.price import Priced
+from discreet.query.render import to_sql
+from discreet.query.request import Cells, Request
+from discreet.query.schema import Schema
+
+__all__ = ["Answering", "Audience"]
+
+Audience = Literal["owner", "analyst"]
+_log = logging.getLogger("discreet.owner")
+_log.addHandler(logging.NullHandler())  # never to an analyst's terminal unless somebody says so
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """How questions to one engine are answered, once they are charged.
+
+    Attributes:
+        engine: reads the rows.
+        audience: "owner", who may see a database's own errors, or "analyst", who may not.
+        on_fault: told of every error that an analyst is not shown.
+    """
+
+    engine: Engine
+    audience: Audience = "owner"
+    on_fault: Callable[[Exception], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.audience not in ("owner", "analyst"):
+            raise ParameterError("audience", self.audience, "must be 'owner' or 'analyst'")
+
+    def look(self, request: Request, statement: str) -> Sequence[Cells]:
+        """The exact integers; for an analyst a failing engine is an empty table."""
+        try:
+            return self.engine.run(request, statement, progress=self.audience == "owner")
+        except Exception as fault:
+            if self.audience == "owner":
+                raise
+            self.tell(fault)
+            return [{} for _ in request.parts]
+
+    def release(
+        self,
+        question: Priced,
+        statement: str,
+        source: Source,
+        *,
+        schema: Schema,
+        confidence: Fraction,
+        found_before: Sequence[tuple[str, PureLoss]],
+        asked_at: datetime,
+    ) -> Release:
+        """Run a charged question and finish its answer."""
+
+        def finished(exact: Sequence[Cells]) -> Release:
+            found = answered(question, exact, source, confidence=confidence)
+            return presented(
+                question, found, sql=to_sql(question.plan, schema), confidence=confidence,
+                found_before=found_before, asked_at=asked_at,
+            )  # fmt: skip
+
+        exact: Sequence[Cells] = ()
+        if question.request.parts:
+            exact = self.look(question.request, statement)
+        try:
+            return finished(exact)
+        except Exception as fault:
+            if self.audience == "owner":
+                raise
+            self.tell(fault)
+            return finished([{} for _ in exact])
+
+    def tell(self, fault: Exception) -> None:
+        """Tell the owner, and nobody else: not even that telling failed."""
+        try:
+            if self.on_fault is not None:
+                self.on_fault(fault)
+                return
+        except Exception as another:  # noqa: BLE001 - it would reach the analyst
+            _log.error("on_fault failed", exc_info=another)
+        _log.error("a question failed after it was charged", exc_info=fault)

@@ -1,0 +1,123 @@
+"""One part of a dataset, open for questions, with what was found for it before.
+
+Tested by tests/curator/test_curator.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Sequence
+
+from discreet.curator.bind import bound
+from discreet.curator.policy.model import Dataset
+from discreet.curator.questions import Question, Questions
+from discreet.curator.search import Chosen, Search, next_search
+from discreet.engines.base import Engine
+from discreet.errors import NothingFoundError, QueryError
+from discreet.exact import Exact
+from discreet.noise.source import Source
+from discreet.privacy.loss import PureLoss
+from discreet.query.plan import Plan
+from discreet.query.price import Priced, Target
+from discreet.query.request import Cells, Request
+
+__all__ = ["Asking", "named_dataset", "only_dataset"]
+
+Look = Callable[[Request, str], Sequence[Cells]]
+
+
+class Asking(Questions):
+    """One part of a dataset.
+
+    Args:
+        dataset: as the policy declares it.
+        block: which part; None for the dataset itself.
+        confidence: of intervals.
+    """
+
+    def __init__(self, dataset: Dataset, block: str | None, *, confidence: Exact) -> None:
+        part = dataset if block is None else dataset.blocks[block]
+        schema, engine = bound(
+            part.source, unit=dataset.unit, columns=dataset.columns, name=dataset.name,
+            table=part.table, lookups=dataset.lookups, row_limit=dataset.row_limit,
+            options=dataset.options,
+        )  # fmt: skip
+        super().__init__(schema, engine, confidence=confidence)
+        self.dataset, self.block = dataset, block
+        self.version = part.version
+        self.account = dataset.account(block)
+        self.fingerprint = dataset.fingerprint(block)
+        self.found: list[tuple[str, PureLoss]] = []
+
+    @property
+    def engine(self) -> Engine:
+        """What reads the rows."""
+        return self._engine
+
+    def close(self) -> None:
+        """Let go of the data."""
+        self._engine.close()
+
+    def priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
+        """The question with its noise, and its statement."""
+        return self._priced(plan, target)
+
+    # what has to be found first
+
+    def search(self, question: Question) -> Search | None:
+        """The next thing that has to be found for a question."""
+        return next_search(question, self._schema)
+
+    def search_key(self, search: Search) -> str:
+        """The asking under which a search is stored: one for all who need it."""
+        what = json.dumps([self.fingerprint, search.column, str(search.loss.epsilon)])
+        return f"find-{hashlib.sha256(what.encode()).hexdigest()[:32]}"
+
+    def searched(self, search: Search, look: Look, source: Source) -> str:
+        """Search, and what came of it, as text to be stored."""
+        (cells,) = look(search.request, self._engine.statement(search.request))
+        try:
+            return search.chosen(self._schema, cells, source).to_json()
+        except NothingFoundError as nothing:
+            return json.dumps({"nothing": str(nothing)})
+
+    def take(self, search: Search, text: str) -> None:
+        """Make what was found part of the declaration; NothingFoundError if nothing was."""
+        told = json.loads(text)
+        if "nothing" in told:
+            raise NothingFoundError(str(told["nothing"]))
+        chosen = Chosen.from_json(text)
+        self._declare(search.applied(self._schema, chosen))
+        self.found.append((search.note(chosen), search.loss))
+
+
+def only_dataset(datasets: Collection[str]) -> str:
+    """The one dataset of a policy; QueryError if there are several."""
+    if len(datasets) != 1:
+        raise QueryError(f"say which dataset is meant: {', '.join(datasets)}")
+    return next(iter(datasets))
+
+
+def named_dataset(question: Question, datasets: Collection[str]) -> str:
+    """The dataset that a question names."""
+    if not isinstance(question, str):
+        table = question.table if isinstance(question, Plan) else question.schema.name
+        return str(table)
+    if len(datasets) == 1:
+        return only_dataset(datasets)
+    import sqlglot  # noqa: PLC0415 - only where it is needed
+    from sqlglot import exp  # noqa: PLC0415
+
+    try:
+        tree = sqlglot.parse_one(question[:100_000], read="duckdb")
+        tables = {table.name for table in tree.find_all(exp.Table)}
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        tables = set()
+    found = [name for name in datasets if name in tables]
+    if len(found) != 1:
+        raise QueryError(
+            f"the question must be about one dataset of the policy: {', '.join(datasets)}; "
+            "say FROM with its name. Nothing was charged"
+        )
+    return found[0]

@@ -1,0 +1,477 @@
+"""The curator: a policy, a ledger and the data, and questions from people over weeks.
+
+Guarantee. Everything that any process hands out under a policy has, for each family of people, the
+guarantee of the family's limit, and no analyst sees more than their allowance pays for.
+Neighbours. As the policy says.
+Assumes. What the policy declares of the unit; the ledger's assumptions.
+Proof. The way of a question: read and price it (from the policy alone), reserve it in the ledger
+(`discreet.curator.ledger`, where the limits are kept), run it with the noise key of that charge
+(`discreet.curator.answering`), store the answer, and hand out what is stored. A question that is
+stored already is handed out again: that is post-processing.
+Tested by tests/curator/test_curator.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from discreet.curator.answering import Answering
+from discreet.curator.asking import Asking, named_dataset, only_dataset
+from discreet.curator.combine import combined
+from discreet.curator.ledger.amounts import Amount, cost_of
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.registry import register, retire
+from discreet.curator.ledger.steps import reached
+from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
+from discreet.curator.offer import largest
+from discreet.curator.policy.model import Dataset, Family, Policy
+from discreet.curator.policy.registration import registration
+from discreet.curator.questions import Question, target_of
+from discreet.curator.record import Record
+from discreet.errors import BudgetExceededError, LedgerError, ParameterError, QueryError
+from discreet.exact import Exact
+from discreet.noise.source import KeyedSource
+from discreet.query.build import Query
+from discreet.query.explain import Price, epsilon_for, unit_words
+from discreet.query.plan import Plan
+from discreet.query.price import Priced, Target
+from discreet.query.render import to_sql
+from discreet.version import VERSION
+
+__all__ = ["OWNER", "Curator"]
+
+OWNER = ""
+"""Who asks if no analyst is named."""
+
+
+class Curator:
+    """Answers questions under a policy, on its ledger.
+
+    Args:
+        policy: the policy, or the path of its file.
+        ledger: the policy's ledger, if it is open already.
+        on_fault: told of every error that an analyst is not shown.
+        clock: what time it is, for the log and for expiry.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | str | Path,
+        *,
+        ledger: Ledger | None = None,
+        on_fault: Callable[[Exception], None] | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        self.policy = _read(policy)
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._on_fault = on_fault
+        self._parts: dict[tuple[str, str | None], Asking] = {}
+        place = self.policy.ledger
+        self.ledger = ledger or Ledger(place.address, head=place.head, clock=self._clock)
+        followed, self.version = self.ledger.policy
+        if followed != self.policy.fingerprint:
+            self.ledger.close()
+            raise LedgerError(
+                "the ledger follows another version of this policy. If the change is meant, "
+                "`discreet register policy.toml` tells the ledger; nothing was charged"
+            )
+
+    @classmethod
+    def register(
+        cls,
+        policy: Policy | str | Path,
+        *,
+        new_people: Collection[str] = (),
+        more_budget: Collection[str] = (),
+    ) -> tuple[int, list[str]]:
+        """Make the ledger of a policy, or let it follow a changed one; its version, what changed.
+
+        Args:
+            policy: the policy, or the path of its file.
+            new_people: families that are new and hold other people than all before.
+            more_budget: accounts whose total may rise.
+        """
+        read = _read(policy)
+        place = read.ledger
+        there = place.address.startswith("postgres") or Path(place.address).exists()
+        opened = None
+        if there:
+            try:
+                opened = Ledger(place.address, head=place.head)
+            except LedgerError as error:
+                if "holds no ledger" not in str(error):
+                    raise
+        with opened or Ledger.create(place.address, head=place.head) as ledger:
+            return register(
+                ledger, registration(read), new_people=new_people, more_budget=more_budget
+            )
+
+    def close(self) -> None:
+        """Let go of the ledger and the data."""
+        self.ledger.close()
+        for part in self._parts.values():
+            part.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # free
+
+    def query(self, dataset: str | None = None, *, block: str | None = None) -> Query:
+        """Begin a question in the fluent form; hand it to `ask`."""
+        name = dataset or only_dataset(self.policy.datasets)
+        return Query(self._part(name, block).schema)
+
+    def explain(self, question: Question, /, *, dataset: str | None = None,
+                block: str | None = None, **price: Any) -> str:  # fmt: skip
+        """The question in words, with the statement that would run; free."""
+        asking = self._asking(question, dataset, block)
+        return asking.explain(question, **self._priced_at(price))
+
+    def price(self, question: Question, /, *, dataset: str | None = None,
+              block: str | None = None, **price: Any) -> Price:  # fmt: skip
+        """The expected error of every number at a price; free."""
+        asking = self._asking(question, dataset, block)
+        return asking.price(question, **self._priced_at(price))
+
+    def epsilon_for(self, question: Question, /, *, dataset: str | None = None,
+                    block: str | None = None, **accuracy: Any) -> Decimal:  # fmt: skip
+        """The least epsilon at which the answer is as accurate as asked; free."""
+        return self._asking(question, dataset, block).epsilon_for(question, **accuracy)
+
+    def accounts(self, analyst: str | None = None) -> Mapping[str, Account]:
+        """What was spent and is left: of everybody, or of one analyst's allowances."""
+        found = self.ledger.accounts
+        if analyst is None:
+            return found
+        return {n: a for n, a in found.items() if n.endswith(f"@{self._known(analyst)}")}
+
+    def record(self, key: str) -> Record:
+        """A stored answer, by its key or the beginning of it; free."""
+        done = self.ledger.answer(key) or self._by_beginning(key)
+        if done is None:
+            raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists")
+        return Record.from_json(done.answer)
+
+    def _by_beginning(self, key: str) -> Done | None:
+        if len(key) < 4:
+            return None
+        keys = [e.values()["key"] for e in self.ledger.entries() if e.kind == "done"]
+        found = [k for k in keys if k.startswith(key)]
+        if len(found) > 1:
+            raise ParameterError("release", key, f"could be any of {', '.join(found[:5])}")
+        return self.ledger.answer(found[0]) if found else None
+
+    def retire(self, dataset: str, block: str | None = None) -> str:
+        """Seal the budget behind a dataset: nothing is answered from the data any more."""
+        account = self._dataset(dataset).account(block)
+        retire(self.ledger, account)
+        return account
+
+    # questions
+
+    def ask(  # noqa: PLR0913 - every word that a question may say
+        self,
+        question: Question,
+        /,
+        *,
+        analyst: str | None = None,
+        dataset: str | None = None,
+        block: str | None = None,
+        epsilon: Exact | None = None,
+        delta: Exact | None = None,
+        rho: Exact | None = None,
+        within: Exact | None = None,
+        rows: Exact | None = None,
+        column: str | None = None,
+        key: str | None = None,
+        with_what_is_left: bool = False,
+    ) -> Record:
+        """Charge the ledger, run the question, store its answer and return it.
+
+        Args:
+            question: SQL, a query of the fluent form, or a plan.
+            analyst: who asks; the owner if nobody is named.
+            dataset: which one, where the question does not tell.
+            block: which part of its data.
+            epsilon: what the question may cost, in pure privacy; or with
+            delta: in approximate privacy; or
+            rho: in zero-concentrated privacy.
+            within: instead: as much as it costs to be within this distance,
+            rows: in a group of this many rows (for means),
+            column: for this column (without it: for all).
+            key: names this asking: the same key again is the same asking, and is charged once.
+            with_what_is_left: if the rest does not suffice, ask for less.
+        """
+        asking = self._asking(question, dataset, block)
+        family = self.policy.families[asking.dataset.family]
+        who = OWNER if analyst is None else self._known(analyst)
+        self._not_expired(family, who)
+        plan = self._ready(asking, question, family)
+        if within is not None:
+            if epsilon is not None or rho is not None:
+                raise ParameterError("within", within, "goes instead of epsilon and rho")
+            epsilon = epsilon_for(
+                plan, asking.schema, within=within, column=column, rows=rows, delta=delta,
+                confidence=self.policy.defaults.confidence,
+            )  # fmt: skip
+        said = self._priced_at({"epsilon": epsilon, "delta": delta, "rho": rho}, plan)
+        target = target_of(plan, **said)
+        named = uuid.uuid4().hex[:12] if key is None else key
+        if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", named):
+            raise ParameterError("key", named, "must be 1 to 64 letters, digits, _ and -")
+        try:
+            return self._answer(asking, family, who, plan, target, named)
+        except BudgetExceededError as refusal:
+            smaller = self._coarser(asking, family, who, plan, target)
+            if with_what_is_left and smaller is not None:
+                return self._answer(asking, family, who, plan, smaller, named)
+            raise self._offer(refusal, asking, plan, smaller) from None
+
+    def _answer(
+        self, asking: Asking, family: Family, who: str, plan: Plan, target: Target, key: str
+    ) -> Record:
+        priced, statement = asking.priced(plan, target)
+        cost = cost_of(priced.losses, family.accounting)
+        asking.engine.ping()
+        claim = self._claim(asking, family, who, plan, target, cost, key)
+        found = self.ledger.reserve(claim)
+        if isinstance(found, Done):
+            return self._handed_out(self._again(found, who), claim)
+        source = KeyedSource(found.noise)
+        audience = "owner" if who == OWNER else "analyst"
+        answering = Answering(asking.engine, audience, self._on_fault)  # type: ignore[arg-type]
+        release = answering.release(
+            priced, statement, source, schema=asking.schema,
+            confidence=self.policy.defaults.confidence, found_before=asking.found,
+            asked_at=self._clock().replace(microsecond=0),
+        )  # fmt: skip
+        reached("after compute")
+        made = self._record(asking, priced, release, found, claim, cost)
+        stored = self.ledger.store(key, made.to_json())
+        reached("before send")
+        return self._handed_out(Record.from_json(stored.answer), claim)
+
+    def _handed_out(self, record: Record, claim: Claim) -> Record:
+        """A stored answer, improved by coarser ones that the same analyst has paid for.
+
+        Others' answers are left out: they would show that somebody else asked.
+        """
+        release = record.release
+        for done in self.ledger.paid(claim.canon, claim.analyst):
+            other = Record.from_json(done.answer)
+            if other.id != record.id and other.release.rows != record.release.rows:
+                release = combined(other.release, release)
+        return replace(record, release=release)
+
+    def _claim(
+        self,
+        asking: Asking,
+        family: Family,
+        who: str,
+        plan: Plan,
+        target: Target,
+        cost: Amount,
+        key: str,
+    ) -> Claim:
+        sql = to_sql(replace(plan, epsilon=None, delta=None, rho=None), asking.schema)
+        told = {
+            "data": asking.fingerprint,
+            "found": [note for note, _ in asking.found],
+            "plan": sql,
+            "how": "rho" if target.rho is not None else "epsilon",
+            "delta": str(target.delta or 0),
+        }
+        canon = _digest(told)
+        account = asking.account
+        charges = [Charge(account, cost)]
+        if who != OWNER:
+            shared = family.releases == "public"
+            charges.append(Charge(f"{account}@{who}", cost, on_hit=not shared))
+        info = {
+            "sql": sql,
+            "dataset": asking.dataset.name,
+            "block": asking.block,
+            "version": asking.version,
+            "cost": cost.said(family.accounting),
+        }
+        digest = _digest({"canon": canon, "who": who, "cost": [cost.main, cost.delta]})
+        return Claim(
+            key, digest, canon, cost.main, who, tuple(charges), self.policy.fingerprint, info
+        )
+
+    def _again(self, found: Done, who: str) -> Record:
+        """A stored answer; another analyst's is shown as if it had been made for this asking."""
+        record = Record.from_json(found.answer)
+        if found.hit != "other":
+            return record
+        release = replace(record.release, asked_at=datetime.fromisoformat(found.at))
+        return replace(
+            record, id=found.key, analyst=who, entry=found.seq, head=found.hash, release=release
+        )
+
+    def _record(
+        self,
+        asking: Asking,
+        priced: Priced,
+        release: Any,
+        charged: Pending,
+        claim: Claim,
+        cost: Amount,
+    ) -> Record:
+        family = self.policy.families[asking.dataset.family]
+        return Record(
+            id=charged.key,
+            release=release,
+            question=str(claim.info["sql"]),
+            plan=to_sql(priced.plan, asking.schema),
+            dataset=asking.dataset.name,
+            family=asking.dataset.family,
+            block=asking.block,
+            data_version=asking.version,
+            policy_version=self.version,
+            policy_fingerprint=self.policy.fingerprint,
+            entry=charged.seq,
+            head=charged.hash,
+            analyst=claim.analyst,
+            software=f"discreet {VERSION}",
+            unit=f"a person {unit_words(asking.schema)}",
+            cost=cost.said(family.accounting),
+        )
+
+    # which data
+
+    def _dataset(self, name: str) -> Dataset:
+        found = self.policy.datasets.get(name)
+        if found is None:
+            known = ", ".join(self.policy.datasets)
+            raise QueryError(f"the policy has no dataset {name!r}; there are: {known}")
+        return found
+
+    def _asking(self, question: Question, dataset: str | None, block: str | None) -> Asking:
+        return self._part(dataset or named_dataset(question, self.policy.datasets), block)
+
+    def _part(self, named: str, block: str | None) -> Asking:
+        found = self._dataset(named)
+        if block is not None and block not in found.blocks:
+            known = ", ".join(found.blocks) or "none"
+            raise QueryError(f"{named!r} has no block {block!r}; there are: {known}")
+        part = self._parts.get((named, block))
+        if part is None:
+            level = self.policy.defaults.confidence
+            part = self._parts[named, block] = Asking(found, block, confidence=level)
+        return part
+
+    def _ready(self, asking: Asking, question: Question, family: Family) -> Plan:
+        """The plan, after what it needs and has to be found was found, and charged."""
+        while (search := asking.search(question)) is not None:
+            cost, key = cost_of([search.loss], family.accounting), asking.search_key(search)
+            info = {
+                "find": search.column or "rows per person",
+                "dataset": asking.dataset.name,
+                "block": asking.block,
+                "cost": cost.said(family.accounting),
+            }
+            claim = Claim(
+                key, key, key, cost.main, OWNER, (Charge(asking.account, cost),),
+                self.policy.fingerprint, info,
+            )  # fmt: skip
+            asking.engine.ping()
+            found = self.ledger.reserve(claim)
+            if isinstance(found, Pending):
+                look = Answering(asking.engine, "analyst", self._on_fault).look
+                found = self.ledger.store(
+                    key, asking.searched(search, look, KeyedSource(found.noise))
+                )
+            asking.take(search, found.answer)
+        return asking.plan(question)
+
+    # who, and how much
+
+    def _known(self, analyst: str) -> str:
+        if analyst not in self.policy.analysts:
+            known = ", ".join(self.policy.analysts) or "none"
+            raise ParameterError("analyst", analyst, f"must be one of the policy's: {known}")
+        return analyst
+
+    def _not_expired(self, family: Family, who: str) -> None:
+        ends = {f"the family {family.name!r}": family.expires}
+        if who != OWNER:
+            ends[f"the analyst {who!r}"] = self.policy.analysts[who].expires
+        for what, last in ends.items():
+            if last is not None and self._today() > last:
+                raise BudgetExceededError(
+                    f"{what} could be asked until {last}; nothing was charged",
+                    asked=None, left=None, could=None,
+                )  # fmt: skip
+
+    def _today(self) -> date:
+        """Never before the last entry of the log, whatever the clock says."""
+        entries = self.ledger.entries(max(self.ledger.head.seq - 2, 0))
+        times = [v["at"] for v in (e.values() for e in entries) if "at" in v]
+        written = [datetime.fromisoformat(at).date() for at in times]
+        return max([self._clock().date(), *written])
+
+    def _priced_at(self, said: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+        """What was said about the price, or what the policy says instead."""
+        given = dict(said)
+        own = plan is not None and (plan.epsilon is not None or plan.rho is not None)
+        if given.get("epsilon") is None and given.get("rho") is None and not own:
+            given["epsilon"] = self.policy.defaults.epsilon
+            given["delta"] = given.get("delta") or self.policy.defaults.delta
+        return given
+
+    def _left(self, asking: Asking, who: str) -> Amount:
+        accounts = self.ledger.accounts
+        name = asking.account
+        left = [accounts[name].left]
+        if who != OWNER and f"{name}@{who}" in accounts:
+            left.append(accounts[f"{name}@{who}"].left)
+        return Amount(min(a.main for a in left), min(a.delta for a in left))
+
+    def _coarser(
+        self, asking: Asking, family: Family, who: str, plan: Plan, target: Target
+    ) -> Target | None:
+        left = self._left(asking, who)
+        return largest(asking, plan, target, left, family.accounting)
+
+    def _offer(
+        self, refusal: BudgetExceededError, asking: Asking, plan: Plan, smaller: Target | None
+    ) -> BudgetExceededError:
+        """The refusal, with what the rest would still buy."""
+        words = str(refusal)
+        could: Fraction | None = None
+        if smaller is not None:
+            price = asking.price(plan, epsilon=smaller.epsilon, delta=smaller.delta,
+                                 rho=smaller.rho)  # fmt: skip
+            widths = [f"{x.name} within {x.half_width:,.3g}" for x in price if x.half_width]
+            said = f": {', '.join(widths)}" if widths else ""
+            words += f". With {smaller} it could be answered{said} (--with-what-is-left asks it)"
+            could = smaller.epsilon if smaller.epsilon is not None else smaller.rho
+        return BudgetExceededError(words, asked=refusal.asked, left=refusal.left, could=could)
+
+
+def _read(policy: Policy | str | Path) -> Policy:
+    if isinstance(policy, Policy):
+        return policy
+    from discreet.curator.policy.reading import read_policy  # noqa: PLC0415 - it takes a while
+
+    return read_policy(policy)
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,95 @@
+"""The log as a hash chain: every entry names the one before it.
+
+hash(n) = SHA-256 of (hash(n - 1), n, kind, body), with lengths, so that no two different logs have
+the same bytes. Whoever holds hash(n) can tell whether a log still begins with the same n entries:
+a change, a deletion, a swap or a truncation before n gives another hash or no entry n (unless
+SHA-256 collides).
+Tested by tests/curator/ledger/test_chain.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.errors import LedgerError, ParameterError
+
+__all__ = ["START", "Entry", "Head", "canonical", "checked", "follows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last entry of a log: its number and its hash. It may be published."""
+
+    seq: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.hash}"
+
+    @classmethod
+    def read(cls, text: str) -> Head:
+        """Read "17:3af..." back."""
+        found = re.fullmatch(r"(0|[1-9][0-9]{0,17}):([0-9a-f]{64})", text.strip())
+        if found is None:
+            problem = "must look like 17:3af..., a number and 64 hexadecimal digits"
+            raise ParameterError("head", text, problem)
+        return cls(int(found[1]), found[2])
+
+
+START = Head(0, "0" * 64)
+"""The head of an empty log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the log."""
+
+    seq: int
+    kind: str
+    body: str
+    hash: str
+
+    @property
+    def head(self) -> Head:
+        """The head of a log that ends here."""
+        return Head(self.seq, self.hash)
+
+    def values(self) -> dict[str, Any]:
+        """The body as plain values."""
+        found = json.loads(self.body)
+        if not isinstance(found, dict):
+            raise LedgerError(f"the ledger's entry {self.seq} has no readable body")
+        return found
+
+
+def canonical(values: Mapping[str, Any]) -> str:
+    """Values as JSON text, the same for equal values: sorted names, no spaces, ASCII."""
+    return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def follows(head: Head, kind: str, body: str) -> Entry:
+    """The entry that comes after a head."""
+    seq = head.seq + 1
+    digest = hashlib.sha256(bytes.fromhex(head.hash))
+    for part in (str(seq), kind, body):
+        text = part.encode()
+        digest.update(len(text).to_bytes(8, "big"))
+        digest.update(text)
+    return Entry(seq, kind, body, digest.hexdigest())
+
+
+def checked(entries: Iterable[Entry], after: Head = START) -> Iterable[Entry]:
+    """The entries, one by one; LedgerError at the first that does not follow."""
+    for entry in entries:
+        wanted = after.seq + 1
+        if entry.seq != wanted:
+            raise LedgerError(f"the ledger's entry {wanted} is missing")
+        if follows(after, entry.kind, entry.body) != entry:
+            raise LedgerError(f"the ledger was changed at or before its entry {wanted}")
+        after = entry.head
+        yield entry

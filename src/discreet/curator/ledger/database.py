@@ -1,0 +1,291 @@
+"""Where a ledger is kept: SQLite or PostgreSQL, one writer at a time, every commit flushed.
+
+SQLite runs in WAL mode with synchronous=FULL, so that a commit is on the disk before it returns,
+and overwrites what it deletes. PostgreSQL has to have synchronous_commit on; otherwise the ledger
+is refused.
+
+Statements are SQLAlchemy's, compiled once for the database and then run by its driver: a charge has
+a dozen statements, and a commit on a fast disk takes a third of a millisecond.
+
+One thread at a time: a connection has one transaction. No connection lives through a fork: SQLite
+counts its locks per process, so that a child which inherits an open file believes in locks that it
+does not have, and the parent's closing would throw away the child's commits.
+Tested by tests/curator/ledger/test_database.py
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import LedgerError, ParameterError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.sql.base import Executable
+
+__all__ = ["Database", "Statement"]
+
+_BUSY = 60_000
+"""Milliseconds that a writer of another kind may hold the file."""
+
+
+class Database:
+    """An open database of a ledger; a fork closes it, and the next use opens it again.
+
+    Args:
+        address: a file, or a "postgresql://..." address.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.is_file = not address.startswith(("postgresql://", "postgres://"))
+        self._statements: dict[int, Statement] = {}
+        self._lock, self._owner = threading.Lock(), 0
+        self._raw: Any = None
+        self._closed = False
+        self._connect()
+        _OPEN.add(self)
+
+    def _connect(self) -> None:
+        self._engine = _sqlite(self.address) if self.is_file else _postgres(self.address)
+        self.dialect = self._engine.dialect
+        self.process = os.getpid()
+        with failing("could not be opened"):
+            self._raw = self._engine.raw_connection()
+
+    def _ready(self) -> None:
+        if self._raw is not None and not self.is_file and self._raw.driver_connection.closed:
+            self._drop()
+        if self._raw is None:
+            self._connect()
+
+    def _drop(self) -> None:
+        """Let go of the connection; the next use makes another."""
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            raw.close()
+            self._engine.dispose()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._closed = True
+        with failing("could not be closed"):
+            self._drop()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keep every other thread from using the connection."""
+        if self._closed:
+            raise LedgerError("this ledger was closed; nothing was charged")
+        me = threading.get_ident()
+        if self._owner == me:
+            raise LedgerError("the ledger is in the middle of a transaction; nothing was changed")
+        with self._lock:
+            self._owner = me
+            try:
+                yield
+            finally:
+                self._owner = 0
+
+    @contextmanager
+    def writing(self) -> Iterator[Any]:
+        """One transaction with no other writer beside it; a cursor. It is the caller's to commit.
+
+        What was not committed when the block ends is taken back. The caller has the `turn`.
+        """
+        self._ready()
+        cursor = self._raw.cursor()
+        try:
+            if self.is_file:
+                cursor.execute("BEGIN IMMEDIATE")
+            yield cursor
+        finally:
+            self._end(cursor)
+
+    def _end(self, cursor: Any) -> None:
+        try:
+            self._raw.rollback()  # nothing, after a commit
+        finally:
+            cursor.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """One consistent view of all tables; a cursor. The caller has the `turn`."""
+        self._ready()
+        cursor = self._raw.cursor()
+        try:
+            if self.is_file:
+                cursor.execute("BEGIN")
+            else:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield cursor
+        finally:
+            self._end(cursor)
+
+    def commit(self) -> None:
+        """Commit, and wait for the disk."""
+        if self.process != os.getpid():
+            raise LedgerError("a transaction belongs to the process that began it")
+        self._raw.commit()
+
+    def run(self, cursor: Any, statement: Executable, /, **values: Any) -> Any:
+        """Run one statement; the cursor, for its rows or the number of rows that it changed."""
+        found = self._statements.get(id(statement))
+        if found is None:
+            found = self._statements[id(statement)] = Statement(statement, self.dialect)
+        return found.run(cursor, values)
+
+    @contextmanager
+    def defining(self, *, alone: bool = True) -> Iterator[Connection]:
+        """A SQLAlchemy connection, for making and changing tables, in one transaction.
+
+        Args:
+            alone: whether no other may write beside it; otherwise it only looks.
+        """
+        with self.turn(), failing("could not be prepared"):
+            self._ready()
+            with self._engine.begin() as connection:
+                if alone and self.is_file:
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
+                yield connection
+
+    def before_fork(self) -> None:
+        """Wait for the threads and let go of the connection; not in the middle of a transaction."""
+        if self._owner != threading.get_ident():
+            self._lock.acquire()
+            with suppress(LedgerError), failing("could not be closed"):
+                self._drop()
+
+    def after_fork(self) -> None:
+        """Go on, in the parent and in the child."""
+        if self._owner != threading.get_ident():
+            self._lock.release()
+
+
+_OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
+_FORKING: list[Database] = []
+
+
+def _before_fork() -> None:
+    _FORKING.extend(_OPEN)
+    for database in _FORKING:
+        database.before_fork()
+
+
+def _after_fork() -> None:
+    while _FORKING:
+        _FORKING.pop().after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
+
+
+class Statement:
+    """A statement of SQLAlchemy's, compiled once, run by the driver's own cursor."""
+
+    def __init__(self, statement: Executable, dialect: Any) -> None:
+        compiled = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
+        self._kept = statement  # its id stays its own
+        self._text = str(compiled)
+        self._defaults = dict(compiled.params)
+        self._names: Sequence[str] | None = compiled.positiontup
+
+    def run(self, cursor: Any, values: dict[str, Any]) -> Any:
+        """Run it with these values."""
+        given = {**self._defaults, **values}
+        if self._names is None:
+            cursor.execute(self._text, given)
+        else:
+            cursor.execute(self._text, [given[name] for name in self._names])
+        return cursor
+
+
+def _sqlite(address: str) -> Engine:
+    import sqlite3  # noqa: PLC0415 - with the engine
+
+    from sqlalchemy import create_engine  # noqa: PLC0415 - importing discreet stays cheap
+    from sqlalchemy.pool import StaticPool  # noqa: PLC0415
+
+    def connected() -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            Path(address), isolation_level=None, check_same_thread=False, timeout=_BUSY / 1000
+        )
+        try:
+            for pragma in (
+                "journal_mode = WAL",
+                "synchronous = FULL",
+                "secure_delete = ON",
+                "wal_autocheckpoint = 1000",
+                "foreign_keys = ON",
+                "trusted_schema = OFF",
+            ):
+                connection.execute(f"PRAGMA {pragma}").fetchall()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    return create_engine("sqlite://", creator=connected, poolclass=StaticPool)
+
+
+def _postgres(address: str) -> Engine:
+    try:
+        import psycopg  # noqa: F401, PLC0415 - only a PostgreSQL ledger needs it
+        from sqlalchemy import create_engine, make_url  # noqa: PLC0415
+        from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+        from sqlalchemy.pool import StaticPool  # noqa: PLC0415
+    except ImportError:
+        problem = 'in PostgreSQL needs the extra: pip install "discreet[postgres]"'
+        raise ParameterError("a ledger", None, problem) from None
+    try:
+        url = make_url(address).set(drivername="postgresql+psycopg")
+    except (ArgumentError, ValueError):
+        raise ParameterError("address", None, "must look like postgresql://host/database") from None
+    engine = create_engine(url, poolclass=StaticPool, isolation_level="READ COMMITTED")
+    with failing("could not be opened"), engine.connect() as connection:
+        durable = connection.exec_driver_sql("SHOW synchronous_commit").scalar()
+        flushed = connection.exec_driver_sql("SHOW fsync").scalar()
+    if durable not in ("on", "remote_apply") or flushed != "on":
+        engine.dispose()
+        raise LedgerError(
+            f"this PostgreSQL has synchronous_commit = {durable} and fsync = {flushed}: a charge "
+            "could be lost after its answer was sent. Set both to on; nothing was charged"
+        )
+    return engine
+
+
+@contextmanager
+def failing(what: str) -> Iterator[None]:
+    """A database's failures as LedgerError."""
+    try:
+        yield
+    except _failures() as error:
+        raise LedgerError(f"the ledger {what} ({_words(error)}); nothing was sent") from error
+
+
+@cache
+def _failures() -> tuple[type[Exception], ...]:
+    import sqlite3  # noqa: PLC0415 - with the engine
+
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
+
+    try:
+        import psycopg  # noqa: PLC0415 - only a PostgreSQL ledger has it
+    except ImportError:
+        return (sqlite3.Error, SQLAlchemyError, OverflowError, UnicodeError)
+    return (sqlite3.Error, SQLAlchemyError, OverflowError, UnicodeError, psycopg.Error)
+
+
+def _words(error: Exception) -> str:
+    """The first line of what the database says; it knows the ledger only, and no data."""
+    return str(error).strip().partition("\n")[0][:120] or type(error).__name__

@@ -1,0 +1,422 @@
+"""The ledger itself: open, reserve, store, look up. See the package for protocol and proof.
+
+Tested by tests/curator/ledger/test_ledger.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import insert, select, update
+
+from discreet.curator.ledger import tables as t
+from discreet.curator.ledger.anchor import Anchor
+from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows
+from discreet.curator.ledger.database import Database, failing
+from discreet.curator.ledger.steps import reached
+from discreet.curator.ledger.values import Account, Claim, Done, Pending
+from discreet.curator.ledger.writing import (
+    ACCOUNTS,
+    ENTRIES,
+    HASH_AT,
+    HEAD,
+    LEDGER,
+    LOCK,
+    QUESTIONS,
+    RESERVED,
+    Writing,
+    account_of,
+)
+from discreet.errors import LedgerError, ParameterError
+from discreet.noise.source import new_key
+
+__all__ = ["Ledger", "head_path"]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Ledger:
+    """An open ledger.
+
+    Args:
+        address: the file of a SQLite database, or a "postgresql://..." address.
+        head: the head file; beside a SQLite file if that is not said.
+        clock: what is written down as the time.
+    """
+
+    def __init__(
+        self,
+        address: str | Path,
+        *,
+        head: str | Path | None = None,
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        self.address = str(address)
+        self.head_path = head_path(self.address, head)
+        self._clock = clock
+        self._connect()
+        self.anchor()
+
+    @classmethod
+    def create(
+        cls,
+        address: str | Path,
+        *,
+        head: str | Path | None = None,
+        clock: Callable[[], datetime] = _now,
+    ) -> Ledger:
+        """Make a new, empty ledger; refuses where there is one, or was one."""
+        text = str(address)
+        place = head_path(text, head)
+        file = not _is_postgres(text)
+        if file and Path(text).exists():
+            raise LedgerError(f"{Path(text).name} exists; it is opened, not made anew")
+        uid = uuid.uuid4().hex
+        anchor = Anchor.create(place, uid)
+        try:
+            _make(text, uid, clock)
+        except BaseException:
+            anchor.close()
+            place.unlink(missing_ok=True)
+            raise
+        anchor.close()
+        return cls(text, head=place, clock=clock)
+
+    @classmethod
+    def unanchored(cls, address: str | Path, *, head: str | Path | None = None) -> Ledger:
+        """A ledger without its head file, for looking at one that does not open otherwise."""
+        made = cls.__new__(cls)
+        made.address = str(address)
+        made.head_path = head_path(made.address, head)
+        made._clock = _now  # noqa: SLF001 - its own
+        made._connect()  # noqa: SLF001 - its own
+        return made
+
+    def _connect(self) -> None:
+        self._anchor: Anchor | None = None
+        self._process = os.getpid()
+        if not _is_postgres(self.address) and not Path(self.address).is_file():
+            raise LedgerError(
+                f"there is no ledger {Path(self.address).name}; nothing was charged. "
+                "`discreet register policy.toml` makes the ledger of a policy"
+            )
+        self._database = Database(self.address)
+        try:
+            self._migrate()
+            with self._reading() as cursor:
+                row = self._database.run(cursor, LEDGER).fetchone()
+            if row is None:
+                raise LedgerError("the ledger is empty: it was never finished, and holds nothing")
+            self.uid = str(row[1])
+        except BaseException:
+            self._database.close()
+            raise
+
+    def anchor(self) -> None:
+        """Open the head file, and check that the log contains what it names."""
+        with self._database.turn():
+            self._open_anchor()
+
+    def _open_anchor(self) -> None:
+        try:
+            self._anchor = anchor = Anchor(self.head_path, self.uid)
+            with anchor.locked(), failing("could not be read"), self._database.reading() as cursor:
+                head = self._head(cursor)
+                self._check(anchor, cursor, head)
+                rows = self._database.run(cursor, ACCOUNTS).fetchall()
+                anchor.advance(head, {a.id: a.spent for a in map(account_of, rows)})
+        except BaseException:
+            self.close()
+            raise
+
+    def _migrate(self) -> None:
+        """Bring the tables of an older version up to date, in one transaction."""
+        from sqlalchemy import inspect  # noqa: PLC0415 - with the database
+
+        with self._database.defining(alone=False) as connection:
+            if not inspect(connection).has_table(t.ledger.name):
+                raise LedgerError("this database holds no ledger; nothing was charged")
+            version = int(connection.execute(select(t.ledger.c.version)).scalar() or t.VERSION)
+            if version > t.VERSION:
+                raise LedgerError(
+                    f"this ledger has tables of version {version}, and this software knows "
+                    f"{t.VERSION}: use the newer software. Nothing was charged"
+                )
+        if version == t.VERSION:
+            return
+        with self._database.defining() as connection:
+            asked = select(t.ledger.c.version).with_for_update()
+            version = int(connection.execute(asked).scalar_one())  # another may have done it
+            for step in range(version + 1, t.VERSION + 1):
+                t.MIGRATIONS[step](connection)
+            connection.execute(update(t.ledger).values(version=t.VERSION))
+
+    def close(self) -> None:
+        """Let go of the database and the head file."""
+        if self._anchor is not None:
+            self._anchor.close()
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.uid[:8]} at entry {self.head.seq}>"
+
+    # inside a transaction
+
+    @contextmanager
+    def writing(self) -> Iterator[Writing]:
+        """One flushed transaction: commits at the end of the block, or takes everything back."""
+        with self._database.turn():
+            self._own()
+            if self._anchor is None:
+                raise LedgerError(
+                    "this ledger was opened without its head file: it can be read only"
+                )
+            with self._anchor.locked(), failing("could not be written"):
+                yield from self._transaction(self._anchor)
+
+    def _transaction(self, anchor: Anchor) -> Iterator[Writing]:
+        with self._database.writing() as c:
+            if not self._database.is_file:
+                self._database.run(c, LOCK).fetchone()
+            head = self._head(c)
+            made = Writing(self._database, c, head)
+            if self._check(anchor, c, head):
+                # Somebody committed and died, or has another head file: before anything is built
+                # on those entries, this file knows them and what they cost.
+                anchor.advance(head, {a.id: a.spent for a in made.accounts()})
+            yield made
+            if not made.entries:
+                return
+            reached(f"before the commit of {made.name}")
+            self._database.commit()
+            reached(f"after the commit of {made.name}")
+            anchor.advance(made.head, made.spent)
+            reached(f"after the head of {made.name}")
+
+    def _head(self, cursor: Any) -> Head:
+        row = self._database.run(cursor, HEAD).fetchone()
+        if row is None:
+            raise LedgerError("the ledger has lost its log; restore it from a backup")
+        return Head(int(row[0]), str(row[1]))
+
+    def _own(self) -> None:
+        """A forked child opens the head file for itself: locks go with the opening."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            if self._anchor is not None:
+                self._anchor.close()
+                self._open_anchor()
+
+    def _check(self, anchor: Anchor, cursor: Any, head: Head) -> bool:
+        """The log must contain what the head file says was reached; whether it has more."""
+        anchored = anchor.head
+        if anchored in (START, head):
+            return anchored != head
+        found = self._database.run(cursor, HASH_AT, at=anchored.seq).fetchone()
+        if found is None or str(found[0]) != anchored.hash:
+            raise LedgerError(
+                f"this ledger ends at entry {head.seq}, and entry {anchored.seq} was reached "
+                "before: it was taken back to an older state, or changed. What was answered since "
+                "cannot be unsaid. `discreet ledger restore` accepts it and counts all of that as "
+                "spent. Nothing was charged"
+            )
+        return True
+
+    # questions
+
+    def reserve(self, claim: Claim) -> Pending | Done:
+        """Charge a question and flush, or give the answer that is stored already.
+
+        BudgetExceededError if an account has not enough left; LedgerError if the key is another
+        question's, or the policy is not the ledger's. Nothing is charged then.
+        """
+        reached("before reserve")
+        with self.writing() as on:
+            on.name = "reserve"
+            known = on.question(claim.key)
+            if known is not None:
+                return on.known(claim, known)
+            if on.policy != claim.policy:
+                raise LedgerError(
+                    "the ledger follows another version of the policy than this question was "
+                    "priced under; read the policy again. Nothing was charged"
+                )
+            stored = on.stored(claim.canon, claim.size, claim.analyst)
+            if stored is not None and stored["analyst"] == claim.analyst:
+                return on.done(stored, "own")
+            charges = [c for c in claim.charges if stored is None or c.on_hit]
+            spent = on.pay(charges)
+            reached("in reserve")
+            body = {
+                "key": claim.key,
+                "digest": claim.digest,
+                "canon": claim.canon,
+                "size": claim.size,
+                "analyst": claim.analyst,
+                "charges": spent,
+                "at": self.now(),
+                "info": dict(claim.info),
+            }
+            if stored is not None:
+                entry = on.append("hit", {**body, "of": stored["key"]})
+                on.put(claim, entry, state="done", noise=None, answer=f"@{stored['key']}")
+                made = on.done(stored, "other")
+                return Done(claim.key, made.answer, entry.seq, entry.hash, "other", str(body["at"]))
+            entry = on.append("reserve", body)
+            noise = new_key()
+            on.put(claim, entry, state="reserved", noise=noise, answer=None)
+            return Pending(claim.key, noise, entry.seq, entry.hash, resumed=False)
+
+    def store(self, key: str, answer: str) -> Done:
+        """Put an answer in and the noise key out; who comes second gets the stored answer."""
+        if answer.startswith("@"):
+            raise ParameterError("answer", None, "must not begin with @: that is another's answer")
+        with self.writing() as on:
+            on.name = "store"
+            seq = on.finish(key, answer)
+            reached("in store")
+            if seq is None:
+                known = on.question(key)
+                if known is None:
+                    raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
+                return on.done(known, "")
+            digest = hashlib.sha256(answer.encode()).hexdigest()
+            on.append("done", {"key": key, "answer": digest, "at": self.now()})
+            return Done(key, answer, seq, on.hash_at(seq))
+
+    def answer(self, key: str) -> Done | None:
+        """What was stored under a key."""
+        with self._reading() as cursor:
+            on = Writing(self._database, cursor, START)
+            known = on.question(key)
+            return None if known is None or known["state"] != "done" else on.done(known, "")
+
+    def paid(self, canon: str, analyst: str) -> list[Done]:
+        """The answers to a question that an analyst has paid for, the coarsest first."""
+        with self._reading() as cursor:
+            on = Writing(self._database, cursor, START)
+            rows = on.paid(canon, analyst)
+            found = {done.key: done for done in (on.done(row, "own") for row in rows)}
+            return list(found.values())
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """Questions that were charged and not answered: their askers may ask again."""
+        with self._reading() as cursor:
+            on = Writing(self._database, cursor, START)
+            rows = on.run(RESERVED).fetchall()
+            return tuple(
+                on.pending(dict(zip(t.question.c.keys(), row, strict=True))) for row in rows
+            )
+
+    # accounts and the log
+
+    @contextmanager
+    def _reading(self) -> Iterator[Any]:
+        with self._database.turn():
+            self._own()
+            with failing("could not be read"), self._database.reading() as cursor:
+                yield cursor
+
+    @property
+    def head(self) -> Head:
+        """The last entry: export it, and nobody can take the ledger back behind it unseen."""
+        with self._reading() as cursor:
+            return self._head(cursor)
+
+    @property
+    def policy(self) -> tuple[str, int]:
+        """The fingerprint and the version of the policy that the ledger follows."""
+        with self._reading() as cursor:
+            row = self._database.run(cursor, LEDGER).fetchone()
+        return str(row[3]), int(row[4])
+
+    @property
+    def accounts(self) -> Mapping[str, Account]:
+        """All accounts, by name."""
+        with self._reading() as cursor:
+            rows = self._database.run(cursor, ACCOUNTS).fetchall()
+        return {made.name: made for made in map(account_of, rows)}
+
+    def now(self) -> str:
+        """The time, for the log."""
+        return self._clock().isoformat(timespec="seconds")
+
+    def everything(self) -> tuple[list[Entry], list[Account], list[dict[str, Any]]]:
+        """The log and the tables, as of one moment."""
+        with self._reading() as cursor:
+            rows = self._database.run(cursor, ENTRIES, after=0).fetchall()
+            accounts = self._database.run(cursor, ACCOUNTS).fetchall()
+            questions = self._database.run(cursor, QUESTIONS).fetchall()
+        names = t.question.c.keys()
+        return (
+            [_entry(row) for row in rows],
+            [account_of(row) for row in accounts],
+            [dict(zip(names, row, strict=True)) for row in questions],
+        )
+
+    def entries(self, after: int = 0) -> Sequence[Entry]:
+        """The log, from behind an entry on."""
+        with self._reading() as cursor:
+            rows = self._database.run(cursor, ENTRIES, after=after).fetchall()
+        return [_entry(row) for row in rows]
+
+
+def _entry(row: Sequence[Any]) -> Entry:
+    return Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3]))
+
+
+def head_path(address: str, head: str | Path | None) -> Path:
+    """The head file of a ledger."""
+    if head is not None:
+        return Path(head)
+    if _is_postgres(address):
+        problem = "must be said for a ledger in PostgreSQL: a file on this machine"
+        raise ParameterError("head", None, problem)
+    return Path(f"{address}.head")
+
+
+def _is_postgres(address: str) -> bool:
+    return address.startswith(("postgresql://", "postgres://"))
+
+
+def _make(address: str, uid: str, clock: Callable[[], datetime]) -> None:
+    database = Database(address)
+    try:
+        body = {"uid": uid, "at": clock().isoformat(timespec="seconds")}
+        entry = follows(START, "create", canonical(body))
+        with database.defining() as connection:
+            from sqlalchemy import inspect  # noqa: PLC0415 - with the database
+
+            if inspect(connection).has_table(t.ledger.name):
+                raise LedgerError("this database holds a ledger; it is opened, not made anew")
+            for step in sorted(t.MIGRATIONS):
+                t.MIGRATIONS[step](connection)
+            connection.execute(
+                insert(t.ledger),
+                {
+                    "id": 1, "uid": uid, "version": t.VERSION, "policy": "",
+                    "policy_version": 0,
+                },
+            )  # fmt: skip
+            connection.execute(
+                insert(t.entry),
+                {"seq": 1, "kind": entry.kind, "body": entry.body, "hash": entry.hash},
+            )
+    finally:
+        database.close()

@@ -1,0 +1,193 @@
+"""What the owner does to a ledger: register a policy, raise a budget, retire a dataset.
+
+Budget belongs to families of people (I9). Registering a policy again, renaming a dataset, loading
+new data or moving a file creates none: accounts are found by the family's name, a family that is
+new in a ledger that has others has to be declared to be other people, a source never changes its
+family, and a larger total has to be said apart. Each of these is an entry of the log.
+Tested by tests/curator/ledger/test_registry.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import bindparam, insert, update
+
+from discreet.curator.ledger import tables as t
+from discreet.curator.ledger.amounts import Amount, Limit
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.values import Account, Charge
+from discreet.curator.ledger.writing import Writing
+from discreet.errors import LedgerError
+
+__all__ = ["Registration", "register", "retire"]
+
+_OPEN = insert(t.account)
+_SEAL = update(t.account).where(t.account.c.name == bindparam("which")).values(sealed=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A policy, as far as a ledger is concerned.
+
+    Attributes:
+        fingerprint: of the policy.
+        policy: its canonical values, for the log.
+        families: the accounts of people, with their limits.
+        allowances: the accounts of analysts, with theirs; "staff@alice".
+        sources: whose data each source holds: the family by the source's address.
+    """
+
+    fingerprint: str
+    policy: Mapping[str, Any]
+    families: Mapping[str, Limit]
+    allowances: Mapping[str, Limit]
+    sources: Mapping[str, str]
+
+
+def register(
+    ledger: Ledger,
+    wanted: Registration,
+    *,
+    new_people: Collection[str] = (),
+    more_budget: Collection[str] = (),
+) -> tuple[int, list[str]]:
+    """Let the ledger follow a policy; the policy's version, and what changed, in words.
+
+    Args:
+        ledger: an open ledger.
+        wanted: the policy.
+        new_people: families that are new and hold other people than all families before.
+        more_budget: accounts whose total may rise.
+    """
+    both = sorted(set(wanted.families) & set(wanted.allowances))
+    if both:
+        raise LedgerError(f"{both[0]!r} names a family and an allowance. Nothing was changed")
+    with ledger.writing() as on:
+        on.name = "register"
+        version = on.policy_version
+        if on.policy == wanted.fingerprint:
+            return version, []
+        there = {a.name: a for a in on.accounts()}
+        _check_people(wanted, on.log("policy"), new_people)
+        changed: list[str] = []
+        number = len(there)
+        for name, limit in {**wanted.families, **wanted.allowances}.items():
+            found = there.get(name)
+            if found is None:
+                number += 1
+                changed += _opened(on, name, limit, number)
+            elif found.total != limit.most or found.accounting != limit.accounting:
+                changed += _moved(on, found, limit, allowed=name in more_budget)
+        on.append(
+            "policy",
+            {
+                "version": version + 1,
+                "fingerprint": wanted.fingerprint,
+                "policy": dict(wanted.policy),
+                "families": sorted(wanted.families),
+                "sources": dict(wanted.sources),
+                "at": ledger.now(),
+            },
+        )
+        on.follow(wanted.fingerprint, version + 1)
+    return version + 1, changed
+
+
+def _check_people(
+    wanted: Registration, before: Sequence[Mapping[str, Any]], new_people: Collection[str]
+) -> None:
+    """Compare with all policies that ever were: their families, and the family of each source."""
+    families = {name for values in before for name in values["families"]}
+    sources = {source: name for values in before for source, name in values["sources"].items()}
+    for source, family in wanted.sources.items():
+        if sources.get(source, family) != family:
+            raise LedgerError(
+                f"{source} belongs to the family {sources[source]!r}, where its people have a "
+                f"budget; the policy now says {family!r}. A new name creates no new budget: keep "
+                f"{sources[source]!r}. Nothing was changed"
+            )
+    added = sorted(set(wanted.families) - set(families))
+    unsaid = [name for name in added if families and name not in new_people]
+    if unsaid:
+        raise LedgerError(
+            f"the family {unsaid[0]!r} is new in this ledger. If it is a new name for people of "
+            f"{', '.join(sorted(families))}, keep the old name; if nobody in it is in any of "
+            f"those, say so: `discreet register --new-people {unsaid[0]}`. Nothing was changed"
+        )
+
+
+def _opened(on: Writing, name: str, limit: Limit, number: int) -> list[str]:
+    on.run(
+        _OPEN, id=number, name=name, accounting=limit.accounting, total=limit.most.main, spent=0,
+        delta_total=limit.most.delta, delta_spent=0, sealed=0,
+    )  # fmt: skip
+    on.append(
+        "account",
+        {
+            "id": number,
+            "name": name,
+            "accounting": limit.accounting,
+            "total": [limit.most.main, limit.most.delta],
+        },
+    )
+    return [f"{name} may spend {limit.most.said(limit.accounting)}", *_unseen(on, name, limit)]
+
+
+def _unseen(on: Writing, name: str, limit: Limit) -> list[str]:
+    """A backup was put back that did not know some accounts: a new one may be one of those.
+
+    Nobody can tell which, so that it has spent what any of them had.
+    """
+    gone = [Amount(*spent) for values in on.log("lost") for spent in values.get("unseen", ())]
+    if not gone:
+        return []
+    lost = Amount(
+        min(max(amount.main for amount in gone), limit.most.main),
+        min(max(amount.delta for amount in gone), limit.most.delta),
+    )
+    charges = on.pay([Charge(name, lost)])
+    on.append("lost", {"reached": "unknown", "charges": charges})
+    words = f"{name}: {lost.said(limit.accounting)} counts as spent"
+    return [f"{words}, as by an account that the restored backup did not know"]
+
+
+def _moved(on: Writing, found: Account, limit: Limit, *, allowed: bool) -> list[str]:
+    if found.accounting != limit.accounting:
+        raise LedgerError(
+            f"{found.name} is accounted for as {found.accounting!r}; what it spent cannot be told "
+            f"in {limit.accounting!r}. Nothing was changed"
+        )
+    most = limit.most
+    if not most.within(found.total) and not allowed:
+        raise LedgerError(
+            f"the policy raises {found.name} from {found.total.said(found.accounting)} to "
+            f"{most.said(found.accounting)}. More budget is a decision of its own: "
+            f"`discreet register --more-budget {found.name}`. Nothing was changed"
+        )
+    if not found.spent.within(most):
+        raise LedgerError(
+            f"{found.name} has spent {found.spent.said(found.accounting)} already, more than the "
+            f"{most.said(found.accounting)} of the policy; that cannot be undone. Nothing was "
+            "changed"
+        )
+    on.limit(found, most)
+    words = f"from {found.total.said(found.accounting)} to {most.said(found.accounting)}"
+    return [f"{found.name}: {words}"]
+
+
+def retire(ledger: Ledger, name: str) -> None:
+    """Seal an account: no question is answered from its data any more; stored answers stay."""
+    with ledger.writing() as on:
+        on.name = "retire"
+        there = {a.name: a for a in on.accounts()}
+        if name not in there:
+            known = ", ".join(sorted(there)) or "none"
+            raise LedgerError(f"the ledger has no account {name!r}; there are: {known}")
+        if there[name].sealed:
+            return
+        on.run(_SEAL, which=name)
+        on.append("seal", {"id": there[name].id, "at": ledger.now()})
+        on.spent[there[name].id] = there[name].total  # a backup that is put back has nothing left

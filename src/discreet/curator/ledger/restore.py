@@ -1,0 +1,110 @@
+"""Going on with a ledger that is older than its head file: a backup that was put back.
+
+What was answered after the backup cannot be unsaid. The head file says how much every account had
+spent by then; all of it is charged to the old ledger, as one entry. Where the head file is missing
+or damaged nobody knows, and everything that was left counts as spent; the owner may raise totals
+afterwards, which is logged.
+
+The charge is flushed before the head file is replaced. A crash in between leaves the old head file,
+with which the ledger does not open; restoring again charges nothing twice.
+Tested by tests/curator/ledger/test_restore.py
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.curator.ledger.amounts import NOTHING, Amount
+from discreet.curator.ledger.anchor import Anchor
+from discreet.curator.ledger.ledger import Ledger, head_path
+from discreet.curator.ledger.values import Account, Charge
+from discreet.curator.ledger.verify import verified
+from discreet.errors import LedgerError
+
+__all__ = ["restored"]
+
+
+def restored(address: str | Path, *, head: str | Path | None = None) -> list[str]:
+    """Accept an older ledger, and count what was spent since; what was counted, in words.
+
+    The old ledger has to be intact.
+    """
+    place = head_path(str(address), head)
+    new = place.with_name(f"{place.name}.new")
+    with contextlib.closing(Ledger.unanchored(address, head=new)) as ledger:
+        verified(ledger)
+        reached = _reached(place, ledger)
+        new.unlink(missing_ok=True)
+        Anchor.create(new, ledger.uid).close()
+        ledger.anchor()
+        words = _charged(ledger, reached)
+        if place.exists():
+            aside = place.with_name(f"{place.name}.before-entry-{ledger.head.seq}")
+            aside.unlink(missing_ok=True)
+            os.link(place, aside)
+        new.replace(place)
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """The head that was reached, what each account had spent, and what others had."""
+
+    head: str
+    spent: dict[int, Amount]
+    unseen: tuple[Amount, ...] = ()
+
+
+def _reached(place: Path, ledger: Ledger) -> _Reached:
+    """What the head file says; all of every account where nobody knows."""
+    accounts = {account.id: account for account in ledger.accounts.values()}
+    unknown = _Reached("unknown", {number: a.total for number, a in accounts.items()})
+    try:
+        anchor = Anchor(place, ledger.uid)
+    except LedgerError:
+        return unknown
+    try:
+        spent = {n: anchor.spent(n) for n in range(1, max(anchor.accounts, *accounts, 0) + 1)}
+        head = str(anchor.head)
+    except LedgerError:
+        return unknown
+    finally:
+        anchor.close()
+    unseen = tuple(spent[n] for n in spent if n not in accounts and spent[n] != NOTHING)
+    return _Reached(head, spent, unseen)
+
+
+def _charged(ledger: Ledger, reached: _Reached) -> list[str]:
+    words, charges = [], []
+    with ledger.writing() as on:
+        on.name = "restore"
+        for account in on.accounts():
+            lost = _lost(account, reached.spent[account.id])
+            if lost == NOTHING or account.sealed:
+                continue
+            if not (account.spent + lost).within(account.total):  # it was raised since
+                on.limit(account, _most(account.total, account.spent + lost))
+            charges += on.pay([Charge(account.name, lost)])
+            words.append(f"{account.name}: {lost.said(account.accounting)} counts as spent")
+        unseen = [[amount.main, amount.delta] for amount in reached.unseen]
+        if unseen:
+            words.append(
+                f"{len(unseen)} accounts are not in this ledger; a new account starts with the "
+                "most that any of them had spent"
+            )
+        body = {"reached": reached.head, "charges": charges, "at": ledger.now()}
+        on.append("lost", {**body, "unseen": unseen})
+    return words
+
+
+def _lost(account: Account, reached: Amount) -> Amount:
+    """What was spent since."""
+    gone = reached - account.spent
+    return Amount(max(gone.main, 0), max(gone.delta, 0))
+
+
+def _most(one: Amount, other: Amount) -> Amount:
+    return Amount(max(one.main, other.main), max(one.delta, other.delta))

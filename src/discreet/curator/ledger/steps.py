@@ -1,0 +1,39 @@
+"""The labelled steps of a question's way through the ledger, where tests pull the plug.
+
+`reached` does nothing unless a test put something else in its place.
+Tested by tests/curator/ledger/test_faults.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+__all__ = ["STEPS", "on_step", "reached"]
+
+STEPS = (
+    "before reserve",
+    "in reserve",
+    "before the commit of reserve",
+    "after the commit of reserve",
+    "after the head of reserve",
+    "after compute",
+    "in store",
+    "before the commit of store",
+    "after the commit of store",
+    "after the head of store",
+    "before send",
+)
+
+_action: Callable[[str], None] | None = None
+
+
+def on_step(action: Callable[[str], None] | None) -> None:
+    """Call this at every step, for a test; None for nothing."""
+    global _action  # noqa: PLW0603
+    _action = action
+
+
+def reached(step: str) -> None:
+    """A step was reached."""
+    if _action is not None:
+        _action(step)

@@ -1,0 +1,106 @@
+"""The tables of a ledger, for SQLite and PostgreSQL alike, and how old ones become new ones.
+
+ledger: one row. Which ledger this is, the version of its tables, and the policy that it follows.
+account: who may spend how much, and has. A family's account, and the allowances under it.
+question: every question that was charged, by its key; its noise key while it is computed, and its
+    answer afterwards.
+entry: the log.
+
+The log is the truth; `discreet.curator.ledger.verify` rebuilds the other tables from it.
+Tested by tests/curator/ledger/test_tables.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+
+__all__ = ["MIGRATIONS", "VERSION", "account", "entry", "ledger", "metadata", "question"]
+
+metadata = MetaData()
+_WIDE = BigInteger().with_variant(Integer, "sqlite")
+"""64 bits; in SQLite the row's own number, so that the log is one tree and not two."""
+
+ledger = Table(
+    "discreet_ledger",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("uid", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("policy", Text, nullable=False),
+    Column("policy_version", Integer, nullable=False),
+    CheckConstraint("id = 1"),
+)
+
+account = Table(
+    "discreet_account",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False, unique=True),
+    Column("accounting", Text, nullable=False),
+    Column("total", BigInteger, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    Column("delta_total", BigInteger, nullable=False),
+    Column("delta_spent", BigInteger, nullable=False),
+    Column("sealed", Integer, nullable=False),
+    CheckConstraint("spent >= 0 AND spent <= total"),
+    CheckConstraint("delta_spent >= 0 AND delta_spent <= delta_total"),
+)
+
+question = Table(
+    "discreet_question",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("canon", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("analyst", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("noise", LargeBinary),
+    Column("answer", Text),
+    Column("seq", BigInteger, nullable=False),
+    CheckConstraint(
+        "(state = 'reserved' AND noise IS NOT NULL AND answer IS NULL) "
+        "OR (state = 'done' AND noise IS NULL AND answer IS NOT NULL)"
+    ),
+)
+
+entry = Table(
+    "discreet_entry",
+    metadata,
+    Column("seq", _WIDE, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+
+_BY_CANON = Index(
+    "discreet_question_canon", question.c.canon, question.c.size.desc(), question.c.seq
+)
+"""In the order of its use: the best answer is the first, however many point at it."""
+
+
+def _first(connection: Connection) -> None:
+    metadata.create_all(connection, tables=[ledger, account, question, entry])
+
+
+def _index(connection: Connection) -> None:
+    """Answers are looked up by what was asked."""
+    _BY_CANON.create(connection, checkfirst=True)
+
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _first, 2: _index}
+"""What makes the tables of a version from those of the version before."""
+VERSION = max(MIGRATIONS)

@@ -1,0 +1,116 @@
+"""What goes into a ledger and comes out: accounts, claims, charges, answers.
+
+Tested by tests/curator/ledger/test_ledger.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.curator.ledger.amounts import Accounting, Amount
+
+__all__ = ["Account", "Charge", "Claim", "Done", "Pending"]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who may spend how much, and has."""
+
+    id: int
+    name: str
+    accounting: Accounting
+    total: Amount
+    spent: Amount
+    sealed: bool
+
+    @property
+    def left(self) -> Amount:
+        """What may still be spent; nothing of a sealed account."""
+        return Amount(0) if self.sealed else self.total - self.spent
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one account pays for a question.
+
+    Attributes:
+        account: its name.
+        amount: how much.
+        on_hit: whether it also pays where somebody else asked before: an allowance does, so that
+            nobody sees who asked what; the people's budget does not.
+    """
+
+    account: str
+    amount: Amount
+    on_hit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A question that wants to be charged.
+
+    Attributes:
+        key: names this asking; the same key again is the same asking.
+        digest: of everything that was asked under the key.
+        canon: what is asked, the same for equal questions to equal data.
+        size: how good the answer is, in units of what it costs the people.
+        analyst: who asks.
+        charges: who pays.
+        policy: the fingerprint of the policy under which the price was made.
+        info: what the log should tell, plain values.
+    """
+
+    key: str
+    digest: str
+    canon: str
+    size: int
+    analyst: str
+    charges: tuple[Charge, ...]
+    policy: str
+    info: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Pending:
+    """A question that is charged and not answered yet.
+
+    Attributes:
+        key: the asking.
+        noise: the key of its noise.
+        seq: the entry of the charge.
+        hash: of that entry.
+        resumed: whether it was charged before, by somebody who did not come back.
+    """
+
+    key: str
+    noise: bytes
+    seq: int
+    hash: str
+    resumed: bool
+
+    def __repr__(self) -> str:
+        return f"<Pending {self.key!r}: charged in entry {self.seq}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An answer from the store.
+
+    Attributes:
+        key: the asking.
+        answer: its text.
+        seq: the entry of the charge that paid for it; for another analyst that of the own charge.
+        hash: of that entry.
+        hit: "" if it is this asking's own, "own" if the same analyst asked before, "other" if the
+            answer was made for another analyst.
+        at: for another analyst's answer, when this one asked.
+    """
+
+    key: str
+    answer: str
+    seq: int
+    hash: str
+    hit: str = ""
+    at: str = ""

@@ -1,0 +1,184 @@
+"""Whether a ledger can be believed: its log is rebuilt, and everything else compared with it.
+
+`verified` finds any change, deletion, swap or truncation of the log up to a head that was exported
+or is in the head file (by the hash chain), and any difference between the log and the tables:
+a charge without entry, a total that was moved, an answer that was changed, a noise key that stayed.
+Tested by tests/curator/ledger/test_verify.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger.chain import Entry, Head, checked
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.values import Account
+from discreet.errors import LedgerError
+
+__all__ = ["Asked", "Rebuilt", "Verified", "rebuilt", "verified"]
+
+
+_ASKED = ("digest", "canon", "size", "analyst")
+
+
+@dataclass(slots=True)
+class Asked:
+    """What the log says about a question: how it was asked, its state, its answer's hash."""
+
+    asked: tuple[Any, ...]
+    state: str
+    answer: str | None = None
+
+
+@dataclass(slots=True)
+class Rebuilt:
+    """What the log says that the tables should hold."""
+
+    accounts: dict[int, Account] = field(default_factory=dict)
+    questions: dict[str, Asked] = field(default_factory=dict)
+    policy: tuple[str, int] = ("", 0)
+    head: Head | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A ledger that can be believed: how much of it there is."""
+
+    entries: int
+    questions: int
+    waiting: int
+    head: Head
+
+
+def rebuilt(entries: Iterable[Entry]) -> Rebuilt:
+    """Follow the log; LedgerError where it contradicts itself."""
+    made = Rebuilt()
+    for entry in checked(entries):
+        try:
+            _follow(made, entry)
+        except (KeyError, TypeError, ValueError) as error:
+            raise LedgerError(f"the ledger's entry {entry.seq} cannot be read") from error
+        made.head = entry.head
+    return made
+
+
+def _follow(made: Rebuilt, entry: Entry) -> None:
+    values = entry.values()
+    match entry.kind:
+        case "account":
+            total, none = Amount(*values["total"]), Amount(0)
+            number = int(values["id"])
+            made.accounts[number] = Account(
+                number, values["name"], values["accounting"], total, none, sealed=False
+            )
+        case "limit":
+            _change(made, int(values["id"]), total=Amount(*values["total"]))
+        case "seal":
+            _change(made, int(values["id"]), sealed=True)
+        case "policy":
+            made.policy = (values["fingerprint"], int(values["version"]))
+        case "reserve" | "hit" | "lost":
+            for number, main, delta in values["charges"]:
+                account = made.accounts[number]
+                _change(made, number, spent=account.spent + Amount(main, delta))
+            _ask(made, entry, values)
+        case "done":
+            question = made.questions.get(values["key"])
+            if question is None or question.state != "reserved":
+                raise LedgerError(f"entry {entry.seq} answers a question that was not charged")
+            question.state, question.answer = "done", str(values["answer"])
+        case "create":
+            pass
+        case kind:
+            raise LedgerError(f"the ledger's entry {entry.seq} is of an unknown kind {kind!r}")
+
+
+def _ask(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
+    if entry.kind == "lost":
+        return
+    if values["key"] in made.questions:
+        raise LedgerError(f"entry {entry.seq} charges a question that was charged before")
+    asked = Asked((*(values[name] for name in _ASKED), entry.seq), "reserved")
+    if entry.kind == "hit":
+        of = made.questions.get(values["of"])
+        if of is None or of.state != "done":
+            raise LedgerError(f"entry {entry.seq} gives an answer that was not there")
+        asked.state, asked.answer = "done", _hash(f"@{values['of']}")
+    made.questions[values["key"]] = asked
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _change(made: Rebuilt, number: int, **what: Any) -> None:
+    account = made.accounts[number]
+    values = {name: getattr(account, name) for name in Account.__slots__} | what
+    changed = Account(**values)
+    if not changed.spent.within(changed.total) and "total" not in what:
+        raise LedgerError(f"the account {changed.name!r} was charged more than it had")
+    made.accounts[number] = changed
+
+
+def verified(ledger: Ledger, *, head: Head | None = None) -> Verified:
+    """Check all of a ledger; LedgerError says what does not fit.
+
+    Args:
+        ledger: an open ledger.
+        head: one that was exported before; the log has to contain it.
+    """
+    before = ledger.policy
+    entries, accounts, questions = ledger.everything()
+    made = rebuilt(entries)
+    if head is not None and not any(
+        entry.head == head for entry in entries[head.seq - 1 : head.seq]
+    ):
+        raise LedgerError(
+            f"the exported head {head.seq} is not in this ledger: it was changed, or taken back "
+            "to an older state"
+        )
+    _compare_accounts(made, accounts)
+    try:
+        _compare_questions(made, questions)
+    except (AttributeError, TypeError) as error:  # SQLite keeps what it is given, text or not
+        raise LedgerError("a question cannot be read: it was changed") from error
+    if made.policy not in (before, ledger.policy):  # it may change while this looks
+        raise LedgerError("the ledger follows another policy than its log says")
+    waiting = sum(question.state == "reserved" for question in made.questions.values())
+    assert made.head is not None  # noqa: S101 - an open ledger has a first entry
+    return Verified(len(entries), len(made.questions), waiting, made.head)
+
+
+def _compare_accounts(made: Rebuilt, accounts: Sequence[Account]) -> None:
+    for account in accounts:
+        wanted = made.accounts.get(account.id)
+        if wanted is None:
+            raise LedgerError(f"the account {account.name!r} is not in the log")
+        if wanted != account:
+            raise LedgerError(
+                f"the account {account.name!r} was changed: the log says "
+                f"{wanted.spent.said(wanted.accounting)} of {wanted.total.said(wanted.accounting)}"
+                f", the table {account.spent.said(account.accounting)} of "
+                f"{account.total.said(account.accounting)}"
+            )
+    if len(accounts) != len(made.accounts):
+        missing = set(made.accounts) - {account.id for account in accounts}
+        raise LedgerError(f"the account {made.accounts[missing.pop()].name!r} was deleted")
+
+
+def _compare_questions(made: Rebuilt, questions: Sequence[dict[str, Any]]) -> None:
+    for question in questions:
+        key, answer = question["key"], question["answer"]
+        asked = tuple(question[name] for name in (*_ASKED, "seq"))
+        found = Asked(asked, question["state"], None if answer is None else _hash(answer))
+        if made.questions.get(key) != found:
+            raise LedgerError(f"the question {key!r} is not as the log says: it was changed")
+        if (question["noise"] is not None) != (question["state"] == "reserved"):
+            raise LedgerError(f"the question {key!r} has a noise key where it should not")
+    if len(questions) != len(made.questions):
+        missing = set(made.questions) - {question["key"] for question in questions}
+        raise LedgerError(f"the question {missing.pop()!r} was deleted")

@@ -1,0 +1,251 @@
+"""One transaction on a ledger: its statements, and what they mean.
+
+Tested by tests/curator/ledger/test_ledger.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from sqlalchemy import bindparam, insert, select, update
+
+from discreet.curator.ledger import tables as t
+from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger.chain import Entry, Head, canonical, follows
+from discreet.curator.ledger.database import Database
+from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
+from discreet.errors import BudgetExceededError, LedgerError, ParameterError
+
+__all__ = ["Writing", "account_of"]
+
+HEAD = select(t.entry.c.seq, t.entry.c.hash).order_by(t.entry.c.seq.desc()).limit(1)
+LOCK = select(t.ledger.c.id).with_for_update()
+_SET_POLICY = (
+    update(t.ledger)
+    .where(t.ledger.c.id == 1)
+    .values(policy=bindparam("new_policy"), policy_version=bindparam("new_version"))
+)
+LEDGER = select(t.ledger)
+_POLICY = select(t.ledger.c.policy)
+_APPEND = insert(t.entry)
+_ENTRY = select(t.entry).where(t.entry.c.seq == bindparam("which"))
+HASH_AT = select(t.entry.c.hash).where(t.entry.c.seq == bindparam("at"))
+_BY_KEY = select(t.question).where(t.question.c.key == bindparam("asked"))
+_BY_CANON = (
+    select(t.question)
+    .where(t.question.c.canon == bindparam("asked"))
+    .where(t.question.c.size >= bindparam("least"))
+    .where(t.question.c.state == "done")
+    .order_by(t.question.c.size.desc(), t.question.c.seq)
+    .limit(1)
+)
+_PAID = (
+    select(t.question)
+    .where(t.question.c.canon == bindparam("asked"))
+    .where(t.question.c.analyst == bindparam("who"))
+    .where(t.question.c.state == "done")
+    .order_by(t.question.c.size, t.question.c.seq.desc())
+)
+RESERVED = select(t.question).where(t.question.c.state == "reserved").order_by(t.question.c.seq)
+_PUT = insert(t.question)
+_FINISH = (
+    update(t.question)
+    .where(t.question.c.key == bindparam("asked"))
+    .where(t.question.c.state == "reserved")
+    .values(state="done", noise=None, answer=bindparam("told"))
+    .returning(t.question.c.seq)
+)
+_PAY = (
+    update(t.account)
+    .where(t.account.c.name == bindparam("payer"))
+    .where(t.account.c.sealed == 0)
+    .where(t.account.c.spent <= t.account.c.total - bindparam("main"))
+    .where(t.account.c.delta_spent <= t.account.c.delta_total - bindparam("failing"))
+    .values(
+        spent=t.account.c.spent + bindparam("main"),
+        delta_spent=t.account.c.delta_spent + bindparam("failing"),
+    )
+    .returning(t.account.c.id, t.account.c.spent, t.account.c.delta_spent)
+)
+ACCOUNTS = select(t.account).order_by(t.account.c.id)
+QUESTIONS = select(t.question).order_by(t.question.c.seq)
+ENTRIES = select(t.entry).where(t.entry.c.seq > bindparam("after")).order_by(t.entry.c.seq)
+
+
+_LIMIT = (
+    update(t.account)
+    .where(t.account.c.id == bindparam("which"))
+    .values(total=bindparam("new_total"), delta_total=bindparam("new_delta"))
+)
+_OF_KIND = select(t.entry).where(t.entry.c.kind == bindparam("which")).order_by(t.entry.c.seq)
+LARGEST = 2**63 - 1
+"""What an integer of the database holds; no account has as much."""
+
+
+class Writing:
+    """An open transaction on a ledger."""
+
+    def __init__(self, database: Database, cursor: Any, head: Head) -> None:
+        self._database, self._cursor = database, cursor
+        self.head = head
+        self.entries: list[Entry] = []
+        self.spent: dict[int, Amount] = {}
+        self.name = "entry"
+
+    def run(self, statement: Any, /, **values: Any) -> Any:
+        """Run one statement."""
+        return self._database.run(self._cursor, statement, **values)
+
+    def accounts(self) -> list[Account]:
+        """All accounts, by number."""
+        return [account_of(row) for row in self.run(ACCOUNTS).fetchall()]
+
+    def append(self, kind: str, body: Mapping[str, Any]) -> Entry:
+        """Write the next entry of the log."""
+        entry = follows(self.head, kind, canonical(body))
+        self.run(_APPEND, seq=entry.seq, kind=entry.kind, body=entry.body, hash=entry.hash)
+        self.head = entry.head
+        self.entries.append(entry)
+        return entry
+
+    def follow(self, fingerprint: str, version: int) -> None:
+        """From now on questions are priced under this policy."""
+        self.run(_SET_POLICY, new_policy=fingerprint, new_version=version)
+
+    @property
+    def policy(self) -> str:
+        """The fingerprint of the policy that the ledger follows."""
+        return str(self.run(_POLICY).fetchone()[0])
+
+    @property
+    def policy_version(self) -> int:
+        """The version of the policy that the ledger follows."""
+        return int(self.run(LEDGER).fetchone()[4])
+
+    def limit(self, account: Account, most: Amount) -> None:
+        """Move the total of an account."""
+        self.run(_LIMIT, which=account.id, new_total=most.main, new_delta=most.delta)
+        self.append("limit", {"id": account.id, "total": [most.main, most.delta]})
+
+    def log(self, kind: str) -> list[dict[str, Any]]:
+        """What the entries of one kind say."""
+        rows = self.run(_OF_KIND, which=kind).fetchall()
+        return [Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3])).values() for row in rows]
+
+    def question(self, key: str) -> dict[str, Any] | None:
+        """The row of an asking."""
+        row = self.run(_BY_KEY, asked=key).fetchone()
+        return None if row is None else dict(zip(t.question.c.keys(), row, strict=True))
+
+    def stored(self, canon: str, least: int, analyst: str) -> dict[str, Any] | None:
+        """The best answer to a question that is at least so good: an own one, else anybody's.
+
+        Anybody's is never one that points at another: that one was there before, and is as good.
+        """
+        if least > LARGEST:
+            return None
+        best = self.run(_BY_CANON, asked=canon, least=least).fetchone()
+        if best is None:
+            return None
+        found = dict(zip(t.question.c.keys(), best, strict=True))
+        own = [row for row in self.paid(canon, analyst) if row["size"] >= least]
+        return own[-1] if own else found
+
+    def paid(self, canon: str, analyst: str) -> list[dict[str, Any]]:
+        """The answers to a question that an analyst has paid for, the best last."""
+        rows = self.run(_PAID, asked=canon, who=analyst).fetchall()
+        return [dict(zip(t.question.c.keys(), row, strict=True)) for row in rows]
+
+    def known(self, claim: Claim, known: Mapping[str, Any]) -> Pending | Done:
+        """What becomes of a key that exists."""
+        if known["digest"] != claim.digest:
+            raise LedgerError(
+                f"the key {claim.key!r} belongs to another question; ask with a new key. "
+                "Nothing was charged"
+            )
+        if known["state"] == "done":
+            return self.done(known, "")
+        return self.pending(known)
+
+    def pending(self, row: Mapping[str, Any]) -> Pending:
+        """A row that was charged and not answered, to be taken up again."""
+        seq = int(row["seq"])
+        return Pending(row["key"], bytes(row["noise"]), seq, self.hash_at(seq), resumed=True)
+
+    def hash_at(self, seq: int) -> str:
+        """The hash of an entry."""
+        return str(self.run(HASH_AT, at=seq).fetchone()[0])
+
+    def done(self, row: Mapping[str, Any], hit: str) -> Done:
+        """The answer of a row; of one that points at another's, with this asking's own marks."""
+        seq, answer = int(row["seq"]), row["answer"]
+        if not answer.startswith("@"):
+            return Done(row["key"], answer, seq, self.hash_at(seq), hit)
+        pointed = self.question(answer[1:])
+        if pointed is None or pointed["answer"] is None or pointed["answer"].startswith("@"):
+            raise LedgerError("a stored answer is missing; `discreet ledger verify` says more")
+        found = self.run(_ENTRY, which=seq).fetchone()
+        at = str(Entry(int(found[0]), str(found[1]), str(found[2]), str(found[3])).values()["at"])
+        return Done(row["key"], pointed["answer"], seq, str(found[3]), "other", at)
+
+    def pay(self, charges: Sequence[Charge]) -> list[list[int]]:
+        """Charge the accounts, or refuse; what each paid, for the log."""
+        paid = []
+        for charge in charges:
+            main, failed = charge.amount.main, charge.amount.delta
+            if main < 0 or failed < 0:
+                raise ParameterError("amount", main, "of a charge must not be negative")
+            if max(main, failed) > LARGEST:
+                self._refuse(charge)
+            row = self.run(_PAY, payer=charge.account, main=main, failing=failed).fetchone()
+            if row is None:
+                self._refuse(charge)
+            self.spent[int(row[0])] = Amount(int(row[1]), int(row[2]))
+            paid.append([int(row[0]), main, failed])
+        return paid
+
+    def _refuse(self, charge: Charge) -> NoReturn:
+        account = {a.name: a for a in self.accounts()}.get(charge.account)
+        if account is None:
+            raise LedgerError(
+                f"the ledger has no account {charge.account!r}: register the policy. "
+                "Nothing was charged"
+            )
+        words = f"{account.left.said(account.accounting)} is left"
+        if account.sealed:
+            words = "it was retired: no question is answered from the data any more"
+        raise BudgetExceededError(
+            f"this question costs {charge.amount.said(account.accounting)}, and of "
+            f"{charge.account} {words}; nothing was charged",
+            asked=charge.amount,
+            left=account.left,
+            could=None,
+        )
+
+    def put(
+        self, claim: Claim, entry: Entry, *, state: str, noise: bytes | None, answer: str | None
+    ) -> None:
+        """Write the row of an asking."""
+        self.run(
+            _PUT, key=claim.key, digest=claim.digest, canon=claim.canon, size=claim.size,
+            analyst=claim.analyst, state=state, noise=noise, answer=answer, seq=entry.seq,
+        )  # fmt: skip
+
+    def finish(self, key: str, answer: str) -> int | None:
+        """Write the answer into the row of an asking; its entry, or None if it was not waiting."""
+        row = self.run(_FINISH, asked=key, told=answer).fetchone()
+        return None if row is None else int(row[0])
+
+
+def account_of(row: Sequence[Any]) -> Account:
+    """An account from its row."""
+    made = dict(zip(t.account.c.keys(), row, strict=True))
+    try:
+        return Account(
+            int(made["id"]), str(made["name"]), made["accounting"],
+            Amount(int(made["total"]), int(made["delta_total"])),
+            Amount(int(made["spent"]), int(made["delta_spent"])), bool(made["sealed"]),
+        )  # fmt: skip
+    except (TypeError, ValueError) as error:
+        raise LedgerError("an account cannot be read: it was changed") from error

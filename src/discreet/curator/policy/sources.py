@@ -1,0 +1,105 @@
+"""Where the data of a policy lie, and whether two sources could be the same people's.
+
+Nothing is opened and nothing has to be there: a policy may be read where the data are not.
+Tested by tests/curator/policy/test_sources.py
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from discreet.curator.policy.model import is_address
+from discreet.engines.sources import FILES
+from discreet.errors import ParameterError
+
+__all__ = ["overlap", "placed", "placed_table"]
+
+Source = tuple[str, str | None]
+"""A source and the table in it."""
+_PATTERN = "*?["
+
+
+def placed(text: str, folder: Path) -> str:
+    """A source as an absolute path or pattern, or as the address that it is."""
+    if not text or "\0" in text:
+        raise ParameterError("source", text, "must be a path, a pattern or postgresql://...")
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", text)
+    if scheme is None:
+        return os.path.abspath(folder / os.path.expanduser(text))  # noqa: PTH100, PTH111 - kept as text
+    if not is_address(text):  # an address may hold a password: only its first word is quoted
+        problem = "is no kind of address that can be read; say a path or postgresql://..."
+        raise ParameterError("source", f"{scheme[1]}://...", problem)
+    try:
+        urlsplit(text).port  # noqa: B018 - it is read here
+    except ValueError:
+        problem = "must look like postgresql://user@host:5432/database"
+        raise ParameterError("source", None, problem) from None
+    return text
+
+
+def placed_table(source: str, table: str | None) -> str | None:
+    """The table, which a database needs and a file of rows cannot have."""
+    kind = _kind(source)
+    if kind == "database" and not table:
+        problem = 'is missing: the source is a database; say table = "payroll"'
+        raise ParameterError("table", None, problem)
+    if kind == "file" and table is not None:
+        problem = "has no meaning for a file of rows; leave it out"
+        raise ParameterError("table", table, problem)
+    return table
+
+
+def _kind(source: str) -> str:
+    """Either "database" or "file", or nothing where the name does not tell."""
+    if is_address(source):
+        return "database"
+    for ending, kind in FILES.items():
+        if source.lower().endswith(ending):
+            return "database" if kind == "database" else "file"
+    return ""
+
+
+def overlap(one: Source, other: Source) -> bool:
+    """Whether two sources may hold the same rows, as far as their names tell.
+
+    >>> overlap(("/data/*.csv", None), ("/data/a.csv", None))
+    True
+    >>> overlap(("/data/a.duckdb", "staff"), ("/data/a.duckdb", "patients"))
+    False
+    """
+    (first, table), (second, other_table) = one, other
+    if is_address(first) or is_address(second):
+        same = is_address(first) and is_address(second) and _database(first) == _database(second)
+        return same and _table(table) == _table(other_table)
+    a, b = _real(first), _real(second)
+    if a == b:
+        return _table(table) == _table(other_table)
+    return _covers(a, b) or _covers(b, a)
+
+
+def _covers(a: str, b: str) -> bool:
+    """Whether a is a folder above b, or a pattern that b fits."""
+    inside = b.startswith(a.rstrip(os.sep) + os.sep) and _kind(a) == ""
+    return inside or (any(letter in a for letter in _PATTERN) and fnmatchcase(b, a))
+
+
+def _real(path: str) -> str:
+    return os.path.normcase(os.path.realpath(path))
+
+
+def _database(address: str) -> tuple[str, str, str]:
+    """Host, port and database: who asks and how is not part of what is there."""
+    parts = urlsplit(address)
+    more = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    host = parts.hostname or more.get("host", "localhost")
+    port = parts.port or more.get("port", 5432)
+    return host, str(port), parts.path.strip("/") or more.get("dbname", "")
+
+
+def _table(table: str | None) -> str:
+    name = (table or "").replace('"', "").casefold()
+    return name.removeprefix("public.").removeprefix("main.")

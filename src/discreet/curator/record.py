@@ -1,0 +1,348 @@
+"""A stored release with its whole provenance: what was asked, under which policy, at what cost.
+
+A record holds nothing private: everything in it was released, declared by the owner, or is an entry
+of the ledger. The one thing that not everybody need see is the name of the analyst, which
+`to_registry` leaves out.
+
+The stored form is "discreet-record/1": complete, so that reading it back gives an equal record, and
+strict, so that what a reader does not know is refused and never guessed. `SCHEMA_JSON` describes it
+for other programs.
+Tested by tests/curator/test_record.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from discreet.curator.release import Release
+from discreet.curator.stored import SCHEMA as RELEASE_SCHEMA
+from discreet.curator.stored import read_json
+from discreet.errors import DiscreetError, ParameterError
+from discreet.exact import written
+from discreet.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, RandomDP, RenyiDP
+
+__all__ = ["SCHEMA", "SCHEMA_JSON", "Record"]
+
+SCHEMA = "discreet-record/1"
+_ID = r"[0-9A-Za-z_-]{1,64}"
+_HASH = r"[0-9a-f]{64}"
+_RELATIONS = {
+    "add_or_remove": "one person is added or removed",
+    "replace": "one person is replaced by another",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One release as it was stored.
+
+    Guarantee. None of its own: it tells that of `release`. It binds the release to the ledger: the
+    entry with the number `entry` has the hash `head`, which nobody can make for another log.
+
+    Attributes:
+        id: short and unique; twelve hexadecimal digits of the content where `identified` gave it.
+        release: the answer.
+        question: the SQL as it was asked.
+        plan: the same question in canonical SQL.
+        dataset: what was asked.
+        family: the datasets over the same people, which share a budget.
+        block: the period or part whose budget was charged, where there are such blocks.
+        data_version: the owner's name for the data that answered.
+        policy_version: which of the owner's policies was in force.
+        policy_fingerprint: a hash of that policy.
+        entry: the number of the ledger's entry.
+        head: the hash of that entry, 64 hexadecimal digits.
+        analyst: who asked.
+        software: what computed it, such as "discreet 0.1.0".
+        unit: whom the promise protects, in words.
+        cost: what was charged, in words.
+    """
+
+    id: str
+    release: Release
+    question: str
+    plan: str
+    dataset: str
+    family: str
+    block: str | None
+    data_version: str
+    policy_version: int
+    policy_fingerprint: str
+    entry: int
+    head: str
+    analyst: str
+    software: str
+    unit: str
+    cost: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.release, Release):
+            raise ParameterError("release", type(self.release).__name__, "must be a Release")
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name in ("policy_version", "entry"):
+                if type(value) is not int or value < 0:
+                    raise ParameterError(item.name, value, "must be a whole number, 0 or above")
+            elif item.name == "block" and value is None:
+                continue
+            elif item.name != "release" and not isinstance(value, str):
+                raise ParameterError(item.name, type(value).__name__, "must be text")
+        for name, form in (("id", _ID), ("head", _HASH)):
+            if not re.fullmatch(form, getattr(self, name)):
+                raise ParameterError(name, getattr(self, name), f"must have the form {form}")
+
+    @classmethod
+    def identified(cls, **values: Any) -> Record:
+        """A record whose id is made from its content: the same content has the same id.
+
+        Twelve hexadecimal digits: among a million records two different ones share an id with a
+        chance below one in 500.
+        """
+        made = cls(id="0", **values)
+        text = json.dumps(made.to_dict(), sort_keys=True, allow_nan=False)
+        return replace(made, id=hashlib.sha256(text.encode()).hexdigest()[:12])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values fit for JSON; `from_dict` reads it back."""
+        told = {item.name: getattr(self, item.name) for item in fields(self)}
+        release = told.pop("release").to_dict()
+        return {"schema": SCHEMA, **told, "release": release}
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Everything, as JSON text in ASCII, also written to a file where a path is given."""
+        text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        if path is not None:
+            Path(path).write_text(text, encoding="ascii", newline="")
+        return text
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Record:
+        """Read `to_dict` back; a field that is missing or not known is refused."""
+        given: object = values
+        if not isinstance(given, Mapping):
+            raise ParameterError("source", type(given).__name__, "must be a stored record")
+        if values.get("schema") != SCHEMA:
+            raise ParameterError("schema", values.get("schema"), f"must be {SCHEMA!r}")
+        told = {name: value for name, value in values.items() if name != "schema"}
+        odd = sorted(map(str, set(told) ^ {item.name for item in fields(cls)}))
+        if odd:
+            raise ParameterError("fields", odd, "of a stored record are missing or not known here")
+        if not isinstance(told["release"], Mapping):
+            raise ParameterError("release", type(told["release"]).__name__, "must be a dictionary")
+        return cls(**{**told, "release": Release.from_dict(told["release"])})
+
+    @classmethod
+    def from_json(cls, source: str | bytes | Path) -> Record:
+        """Read `to_json` back, from its text or from a file: the record is equal to the first."""
+        try:
+            values = read_json(source)
+        except DiscreetError as error:
+            raise ParameterError("source", None, "is not the JSON of a record") from error
+        return cls.from_dict(values)
+
+    def to_registry(self, *, publisher: str = "", title: str = "") -> dict[str, Any]:
+        """What a public registry of deployments asks for, as plain values.
+
+        Nothing here is private, and who asked is left out. The fields:
+
+        * record: the id, to find the release by.
+        * title: what was released, in the owner's words, or the names of its columns and keys.
+        * publisher: who answers for it, in the owner's words; None where nobody said.
+        * date: the day of the release, in UTC.
+        * question: the canonical SQL.
+        * dataset, data_version: what it was computed from, as the owner names it.
+        * model: always "central": one trusted curator held the data.
+        * privacy_unit: whom the promise protects, in words.
+        * neighbours, neighbours_in_words: the relation under which it holds, "add_or_remove" or
+          "replace": a factor of two hides there.
+        * definition: "pure", "approximate", "concentrated", "renyi" or "random".
+        * epsilon, delta, rho: the parameters of this release, exact, as text; None where the
+          definition has none. `gamma` and `curve` stand beside them for the last two definitions.
+        * guarantee: the same in words.
+        * mechanisms: how each column was made, in words.
+        * accounting: how the ledger counted it, in words.
+        * public: what was not protected, because it is public.
+        * notes: what else a reader should know, such as keys that were selected privately.
+        * post_processing: the steps since, which cost nothing.
+        * confidence, covers: of the intervals.
+        * rows: how many.
+        * policy_version, policy_fingerprint, ledger_entry, ledger_head: to verify it by.
+        * software: what computed it.
+        """
+        release = self.release
+        columns = ", ".join(name for name in release.columns if name not in release.keys)
+        by = f" by {', '.join(release.keys)}" if release.keys else ""
+        return {
+            "record": self.id,
+            "title": title or f"{columns}{by}, from {self.dataset}",
+            "publisher": publisher or None,
+            "date": release.asked_at.date().isoformat(),
+            "question": self.plan,
+            "dataset": self.dataset,
+            "data_version": self.data_version,
+            "model": "central",
+            "privacy_unit": self.unit,
+            "neighbours": release.guarantee.neighbours,
+            "neighbours_in_words": _RELATIONS[release.guarantee.neighbours],
+            **_parameters(release.guarantee),
+            "guarantee": str(release.guarantee),
+            "mechanisms": dict(release.mechanisms),
+            "accounting": f"{self.cost}, charged to the budget of {self.family!r} before any row "
+            "was read",
+            "public": [
+                "the question and the names of its columns",
+                "group keys that the owner declared",
+                "the policy, the cost and the time",
+            ],
+            "notes": list(release.notes),
+            "post_processing": list(release.steps),
+            "confidence": str(release.confidence),
+            "covers": release.covers,
+            "rows": len(release),
+            "policy_version": self.policy_version,
+            "policy_fingerprint": self.policy_fingerprint,
+            "ledger_entry": self.entry,
+            "ledger_head": self.head,
+            "software": self.software,
+        }
+
+
+def _parameters(guarantee: Guarantee) -> dict[str, Any]:
+    told: dict[str, Any] = {"definition": "", "epsilon": None, "delta": None, "rho": None}
+    match guarantee:
+        case PureDP(epsilon=epsilon):
+            return {**told, "definition": "pure", "epsilon": _text(epsilon), "delta": "0"}
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            said = {"epsilon": _text(epsilon), "delta": _text(delta)}
+            return {**told, "definition": "approximate", **said}
+        case ZCDP(rho=rho):
+            return {**told, "definition": "concentrated", "rho": _text(rho)}
+        case RenyiDP(curve=curve):
+            listed = [{"order": _text(a), "epsilon": _text(e)} for a, e in curve]
+            return {**told, "definition": "renyi", "curve": listed}
+        case RandomDP(epsilon=epsilon, gamma=gamma):
+            said = {"epsilon": _text(epsilon), "gamma": _text(gamma)}
+            return {**told, "definition": "random", **said}
+
+
+def _text(number: Any) -> str:
+    return written(number).strip("'")
+
+
+def _object(properties: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """An object with exactly these fields."""
+    told = {"type": "object", "properties": dict(properties), "required": list(properties)}
+    return {**told, "additionalProperties": False, **more}
+
+
+_STRING = {"type": "string"}
+_STRINGS = {"type": "array", "items": _STRING}
+_RATIONAL = {"type": "string", "pattern": r"^[0-9]+(/[1-9][0-9]*)?$"}
+_RELATION = {"enum": ["add_or_remove", "replace"]}
+_VALUE = {"$ref": "#/$defs/value"}
+
+
+def _promise(kind: str, **parameters: Any) -> dict[str, Any]:
+    fixed = {"neighbours": _RELATION, "words": _STRING}
+    return _object({"kind": {"const": kind}, **parameters, **fixed})
+
+
+_PAIRS = {
+    "type": "array",
+    "minItems": 1,
+    "items": {"type": "array", "items": _RATIONAL, "minItems": 2, "maxItems": 2},
+}
+_RELEASE = _object(
+    {
+        "schema": {"const": RELEASE_SCHEMA},
+        "sql": _STRING,
+        "asked_at": {"type": "string", "description": "ISO 8601, in UTC"},
+        "guarantee": {"$ref": "#/$defs/guarantee"},
+        "losses": {"type": "array", "items": {"$ref": "#/$defs/loss"}},
+        "confidence": _RATIONAL,
+        "covers": _STRING,
+        "notes": _STRINGS,
+        "steps": _STRINGS,
+        "columns": {"type": "array", "items": {"$ref": "#/$defs/column"}},
+        "rows": {"type": "array", "items": {"type": "array", "items": _VALUE}},
+        "intervals": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"$ref": "#/$defs/interval"}},
+        },
+        "raw": {"type": "object", "additionalProperties": {"type": "array", "items": _VALUE}},
+    }
+)
+_KINDS = ["none", "bool", "int", "float", "date", "text", "mixed"]
+
+SCHEMA_JSON: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": SCHEMA,
+    "description": "A differentially private release with its provenance.",
+    **_object(
+        {
+            "schema": {"const": SCHEMA},
+            "id": {"type": "string", "pattern": f"^{_ID}$"},
+            **dict.fromkeys(("question", "plan", "dataset", "family"), _STRING),
+            "block": {"type": ["string", "null"]},
+            "data_version": _STRING,
+            "policy_version": {"type": "integer", "minimum": 0},
+            "policy_fingerprint": _STRING,
+            "entry": {"type": "integer", "minimum": 0},
+            "head": {"type": "string", "pattern": f"^{_HASH}$"},
+            **dict.fromkeys(("analyst", "software", "unit", "cost"), _STRING),
+            "release": {"$ref": "#/$defs/release"},
+        }
+    ),
+    "$defs": {
+        "release": _RELEASE,
+        "value": {
+            "description": "A number, text, a boolean or nothing; a date is ISO text in a column "
+            "of dates, and an object in a column of several kinds.",
+            "anyOf": [
+                {"type": ["number", "string", "boolean", "null"]},
+                _object({"date": _STRING}),
+            ],
+        },
+        "interval": {
+            "description": "Low and high; null where there is no bound.",
+            "anyOf": [
+                {"type": "null"},
+                {"type": "array", "items": _VALUE, "minItems": 2, "maxItems": 2},
+            ],
+        },
+        "column": _object(
+            {
+                "name": _STRING,
+                "kind": {"enum": _KINDS},
+                "key": {"type": "boolean"},
+                "mechanism": {"type": ["string", "null"]},
+            }
+        ),
+        "guarantee": {
+            "anyOf": [
+                _promise("pure", epsilon=_RATIONAL),
+                _promise("approximate", epsilon=_RATIONAL, delta=_RATIONAL),
+                _promise("concentrated", rho=_RATIONAL),
+                _promise("renyi", curve=_PAIRS),
+                _promise("random", epsilon=_RATIONAL, gamma=_RATIONAL),
+            ]
+        },
+        "loss": {
+            "type": "object",
+            "description": "What was leaked, for accountants; further fields depend on its kind.",
+            "properties": {
+                "format": {"enum": [1, 2]},
+                "kind": _STRING,
+                "neighbours": _RELATION,
+            },
+            "required": ["format", "kind", "neighbours"],
+        },
+    },
+}
+"""The stored form as a JSON Schema, draft 2020-12."""

@@ -1,0 +1,42 @@
+"""Every example in the help texts runs as it stands; every command has one and a --json."""
+
+import re
+import shlex
+
+import pytest
+from typer.main import get_command
+
+from discreet.cli import app
+
+
+def commands(group, name="discreet"):
+    for word, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{name} {word}")
+        else:
+            yield f"{name} {word}", command
+
+
+COMMANDS = dict(commands(get_command(app)))
+EXAMPLES = {
+    " ".join(example.split()): name
+    for name, command in COMMANDS.items()
+    for example in re.findall(r"Example: \[bold\](.*?)\[/bold\]", command.help, re.DOTALL)
+}
+FIGURES = ("discreet demo", "discreet plot", "discreet report")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_an_example_of_itself(name):
+    assert any(example.startswith(f"{name} ") for example, of in EXAMPLES.items() if of == name)
+    options = {word for option in COMMANDS[name].params for word in option.opts}
+    assert "--json" in options or name in FIGURES
+
+
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if "demo" not in one])
+def test_examples_run(example, registered, run):
+    """(`discreet demo` runs in test_cli.)"""
+    question = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
+    run("ask", "policy.toml", question, "--key", "3f2a9")
+    run("count", "payroll.csv", "--epsilon", "0.1")
+    assert run(*shlex.split(example)[1:]).output

@@ -1,0 +1,139 @@
+import csv
+import io
+import json
+import shutil
+import sqlite3
+
+import pytest
+
+COUNT = "SELECT COUNT(*) FROM payroll"
+BY_DEPARTMENT = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
+
+
+@pytest.fixture
+def asked(registered, run):
+    """alice asks, bob asks the same, the owner asks another."""
+    run("ask", "policy.toml", BY_DEPARTMENT, "--epsilon", "0.5", "--as", "alice")
+    run("ask", "policy.toml", BY_DEPARTMENT, "--epsilon", "0.5", "--as", "bob")
+    run("ask", "policy.toml", COUNT, "--epsilon", "0.25", "--key", "own-1")
+    return registered
+
+
+def test_show_tells_who_asked_what(asked, run):
+    found = run("ledger", "show", "policy.toml").stdout
+    rows = [line for line in found.splitlines() if "SELECT" in line]
+    assert len(rows) == 3
+    assert "alice" in rows[0]
+    assert "epsilon 0.5 " in rows[0]
+    assert "answered" in rows[0]
+    assert "(epsilon 0.5)" in rows[1]
+    assert "stored answer" in rows[1]
+    assert "owner" in rows[2]
+    assert rows[2].endswith("own-1")
+    assert "staff: epsilon 0.75 of epsilon 3 spent" in found
+    assert all(len(line) <= 120 for line in found.splitlines())
+
+
+def test_show_fits_a_narrow_terminal(asked, run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    found = run("ledger", "show", "policy.toml").stdout
+    assert max(map(len, found.splitlines())) <= 90
+    assert "SELECT" in found
+
+
+def test_show_one_analyst(asked, run):
+    found = run("ledger", "show", "policy.toml", "--analyst", "bob").stdout
+    assert "alice" not in found
+    assert "staff@bob: epsilon 0.5 of epsilon 1 spent" in found
+    assert "Nothing was asked." in run("ledger", "show", "staff.ledger", "--analyst", "x").stdout
+
+
+def test_show_everything(asked, run):
+    found = run("ledger", "show", "policy.toml", "--all").stdout
+    for words in ("the ledger was made", "staff may spend epsilon 3", "policy version 1"):
+        assert words in found
+    run("retire", "policy.toml", "payroll")
+    found = run("ledger", "show", "policy.toml").stdout
+    assert "staff was retired" in found
+    assert "spent, retired" in found
+
+
+def test_show_for_machines(asked, run):
+    rows = list(csv.DictReader(io.StringIO(run("ledger", "show", "policy.toml", "--csv").stdout)))
+    assert [row["who"] for row in rows] == ["alice", "bob", "owner"]
+    assert [row["cost"] for row in rows] == ["epsilon 0.5", "", "epsilon 0.25"]
+    assert [row["allowance"] for row in rows] == ["epsilon 0.5", "epsilon 0.5", ""]
+    told = json.loads(run("ledger", "show", "policy.toml", "--json").stdout)
+    assert [line["release"] for line in told["entries"]][2] == "own-1"
+    assert told["totals"][0] == {
+        "account": "staff", "spent": "epsilon 0.75", "total": "epsilon 3", "retired": False,
+    }  # fmt: skip
+    run("ledger", "show", "policy.toml", "--json", "--csv", code=2)
+
+
+def test_verify_and_head(asked, run):
+    found = run("ledger", "verify", "policy.toml").stdout
+    assert found.startswith("Intact: ")
+    head = run("ledger", "head", "policy.toml").stdout.strip()
+    assert head in found
+    run("ledger", "verify", "policy.toml", "--head", head)
+    told = json.loads(run("ledger", "verify", "staff.ledger", "--json").stdout)
+    assert told["intact"] is True
+    assert told["head"] == head
+    assert told["questions"] == 3
+    assert json.loads(run("ledger", "head", "policy.toml", "--json").stdout)["head"] == head
+    run("ledger", "verify", "policy.toml", "--head", "nonsense", code=2)
+    problem = run("ledger", "verify", "policy.toml", "--head", f"3:{'a' * 64}", code=1).stderr
+    assert "not in this ledger" in problem
+
+
+def test_verify_finds_a_change(asked, run):
+    with sqlite3.connect("staff.ledger") as database:
+        database.execute("UPDATE discreet_account SET spent = 0 WHERE name = 'staff'")
+    database.close()
+    assert "was changed" in run("ledger", "verify", "policy.toml", code=1).stderr
+    told = json.loads(run("ledger", "verify", "policy.toml", "--json", code=1).stdout)
+    assert told["intact"] is False
+    assert "staff" in told["problem"]
+
+
+def test_no_ledger_and_no_database(here, run):
+    run("ledger", "verify", "policy.toml", code=4)
+    run("ledger", "show", "policy.toml", code=4)
+    run("ledger", "show", "payroll.csv", code=4)
+    run("ledger", "head", "none.ledger", code=4)
+    (here / "x.ledger").write_text("this is no database")
+    run("ledger", "show", "x.ledger", code=4)
+    run("ledger", "verify", "x.ledger", code=1)
+
+
+def test_restore_an_old_ledger(registered, run):
+    run("ask", "policy.toml", COUNT, "--epsilon", "0.5")
+    shutil.copy("staff.ledger", "backup")
+    run("ask", "policy.toml", BY_DEPARTMENT, "--epsilon", "1")
+    for name in ("staff.ledger-wal", "staff.ledger-shm"):
+        (registered / name).unlink(missing_ok=True)
+    shutil.copy("backup", "staff.ledger")
+    problem = run("ask", "policy.toml", COUNT, code=4).stderr
+    assert "discreet ledger restore" in problem
+    assert "restore" in run("ledger", "verify", "policy.toml", code=1).stderr
+    found = run("ledger", "restore", "policy.toml").stdout
+    assert "staff: epsilon 1 counts as spent" in found
+    assert "epsilon 1.5 of 3 spent" in run("budget", "policy.toml").stdout
+    assert "restored from a backup" in run("ledger", "show", "policy.toml").stdout
+    assert "nothing had been spent" in run("ledger", "restore", "policy.toml").stdout
+    assert json.loads(run("ledger", "restore", "policy.toml", "--json").stdout) == {"counted": []}
+
+
+def test_raise_the_total_of_a_file(asked, run):
+    run("count", "payroll.csv", "--epsilon", "1", "--budget", "2")
+    found = run("ledger", "raise", "payroll.csv", "5").stdout
+    assert "may spend epsilon 5 instead of epsilon 2" in found
+    assert "epsilon 1 of 5 spent, 4 left" in run("budget", "payroll.csv").stdout
+    assert "must be above epsilon 5" in run("ledger", "raise", "payroll.csv", "4", code=2).stderr
+    run("count", "payroll.csv", "--epsilon", "2")
+    assert "Intact" in run("ledger", "verify", "payroll.csv").stdout
+    assert "--more-budget" in run("ledger", "raise", "policy.toml", "9", code=2).stderr
+    assert "bare data file" in run("ledger", "raise", "staff.ledger", "9", code=2).stderr
+    told = json.loads(run("ledger", "raise", "payroll.csv", "6", "--json").stdout)
+    assert told == {"account": "people", "from": "epsilon 5", "to": "epsilon 6"}

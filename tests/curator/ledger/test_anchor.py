@@ -1,0 +1,214 @@
+"""The head file: it never goes back, and what is damaged or foreign is refused."""
+
+import os
+import random
+import resource
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.curator.ledger.amounts import NOTHING, Amount
+from discreet.curator.ledger.anchor import _LINE, Anchor
+from discreet.curator.ledger.chain import START, Head
+from discreet.errors import LedgerError
+
+UID = "a" * 32
+
+
+def head(seq):
+    return Head(seq, f"{seq:064x}")
+
+
+@pytest.fixture
+def anchor(tmp_path):
+    made = Anchor.create(tmp_path / "head", UID)
+    yield made
+    made.close()
+
+
+def again(anchor):
+    return Anchor(anchor.path, UID)
+
+
+def test_a_new_file_knows_nothing(anchor):
+    assert anchor.head == START
+    assert anchor.spent(1) == anchor.spent(999) == NOTHING
+    assert anchor.accounts == 0
+    assert anchor.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_was_reached_is_read_back(anchor):
+    anchor.advance(head(7), {1: Amount(5, 6), 4: Amount(1)})
+    anchor.flush()
+    other = again(anchor)
+    assert other.head == head(7)
+    assert [other.spent(n) for n in (1, 2, 4)] == [Amount(5, 6), NOTHING, Amount(1)]
+    assert other.accounts == 4
+    other.close()
+
+
+def test_it_does_not_grow_with_the_log(anchor):
+    for seq in range(1, 200):
+        anchor.advance(head(seq), {1: Amount(seq), 2: Amount(seq // 2)})
+    assert anchor.path.stat().st_size == 4 * _LINE
+
+
+steps = st.lists(
+    st.tuples(st.integers(1, 9), st.integers(1, 3), st.integers(0, 9), st.integers(0, 9)),
+    max_size=12,
+)
+
+
+@given(steps, st.randoms(use_true_random=False))
+def test_the_order_of_writing_does_not_matter(tmp_path_factory, written, dice):
+    """∀ orders: the furthest head and the most that was spent; at no time less than before."""
+    shuffled = list(written)
+    dice.shuffle(shuffled)
+    path = tmp_path_factory.mktemp("anchor") / "head"
+    anchor = Anchor.create(path, UID)
+    before = dict.fromkeys((1, 2, 3), NOTHING)
+    reached = 0
+    for seq, number, main, delta in shuffled:
+        anchor.advance(head(seq), {number: Amount(main, delta)})
+        assert anchor.head.seq >= reached
+        reached = anchor.head.seq
+        now = {n: anchor.spent(n) for n in before}
+        assert all(before[n].within(now[n]) for n in before)
+        before = now
+    for n in before:
+        mine = [(m, d) for _, number, m, d in written if number == n]
+        most = Amount(max((m for m, _ in mine), default=0), max((d for _, d in mine), default=0))
+        assert anchor.spent(n) == most
+    assert reached == max((seq for seq, *_ in written), default=0)
+    anchor.close()
+
+
+def test_two_who_have_it_open_see_each_other(anchor):
+    other = again(anchor)
+    anchor.advance(head(3), {1: Amount(3)})
+    other.advance(head(2), {1: Amount(2)})
+    assert other.head == anchor.head == head(3)
+    assert other.spent(1) == Amount(3)
+    other.close()
+
+
+def test_every_flipped_bit_is_found(anchor):
+    """1,200 of the 8,192 flips: all in words and checksums, and some of the padding."""
+    anchor.advance(head(3), {1: Amount(3, 1), 2: Amount(2)})
+    whole = anchor.path.read_bytes()
+    dice = random.Random(1)
+    for place in [*range(120), *(256 + n for n in range(120)), *dice.sample(range(1024), 160)]:
+        for bit in dice.sample(range(8), 3):
+            broken = bytearray(whole)
+            broken[place] ^= 1 << bit
+            anchor.path.write_bytes(broken)
+            with pytest.raises(LedgerError, match=r"damaged|restore"):
+                _all_of(anchor)
+    anchor.path.write_bytes(whole)
+    assert _all_of(anchor) == [head(3), Amount(3, 1), Amount(2)]
+
+
+def _all_of(anchor):
+    made = again(anchor)
+    try:
+        return [made.head, made.spent(1), made.spent(2)]
+    finally:
+        made.close()
+
+
+def test_lines_that_changed_places_are_found(anchor):
+    anchor.advance(head(3), {1: Amount(9), 2: Amount(2)})
+    whole = anchor.path.read_bytes()
+    lines = [whole[n * _LINE : (n + 1) * _LINE] for n in range(4)]
+    for one, two in ((0, 1), (1, 2), (2, 3), (1, 3), (0, 3)):
+        moved = list(lines)
+        moved[one], moved[two] = moved[two], moved[one]
+        anchor.path.write_bytes(b"".join(moved))
+        with pytest.raises(LedgerError):
+            _all_of(anchor)
+
+
+@pytest.mark.parametrize("size", [1, 100, 255, 257, 400, 511, 600])
+def test_half_a_line_is_found(anchor, size):
+    anchor.advance(head(3), {1: Amount(3)})
+    anchor.path.write_bytes(anchor.path.read_bytes()[:size])
+    with pytest.raises(LedgerError, match=r"damaged|restore"):
+        _all_of(anchor)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 256, b"hello", b"\xff" * 256, b"x " * 128, os.urandom(2000)]
+)
+def test_foreign_files_are_refused(tmp_path, content):
+    (tmp_path / "head").write_bytes(content)
+    with pytest.raises(LedgerError, match=r"another ledger|damaged"):
+        Anchor(tmp_path / "head", UID)
+
+
+def test_the_file_of_another_ledger_is_refused(anchor):
+    with pytest.raises(LedgerError, match="another ledger"):
+        Anchor(anchor.path, "b" * 32)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(LedgerError, match=r"missing.*restore"):
+        Anchor(tmp_path / "head", UID)
+
+
+def test_a_folder_in_its_place_is_refused(tmp_path):
+    with pytest.raises(LedgerError, match="cannot be written"):
+        Anchor(tmp_path, UID)
+
+
+def test_a_file_is_never_made_over_another(anchor):
+    with pytest.raises(LedgerError, match="exists"):
+        Anchor.create(anchor.path, UID)
+
+
+def test_no_file_where_there_is_no_folder(tmp_path):
+    with pytest.raises(LedgerError, match="cannot be written"):
+        Anchor.create(tmp_path / "no" / "head", UID)
+
+
+@pytest.mark.parametrize("size", [300, 511, 512, 700])
+def test_a_write_that_is_cut_short_is_said_and_taken_back(anchor, size):
+    """A full disk damages nothing: the lines of before are read, and new ones written later."""
+    anchor.advance(head(1), {})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        with pytest.raises(LedgerError, match=r"cannot be written.*the charge stands"):
+            anchor.advance(head(2), {1: Amount(5)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    other = again(anchor)
+    assert (other.head, other.spent(1)) == (head(1), NOTHING)
+    anchor.advance(head(2), {1: Amount(5)})
+    assert (other.head, other.spent(1)) == (head(2), Amount(5))
+    other.close()
+
+
+def test_one_holds_the_lock_at_a_time(anchor):
+    other = again(anchor)
+    order = []
+    with anchor.locked():
+        waiting = threading.Thread(target=_hold, args=(other, order))
+        waiting.start()
+        waiting.join(timeout=0.1)
+        order.append("first")
+    waiting.join(timeout=30)
+    assert order == ["first", "second"]
+    other.close()
+
+
+def _hold(anchor, order):
+    with anchor.locked():
+        order.append("second")
+
+
+def test_closing_twice_is_fine(tmp_path):
+    made = Anchor.create(tmp_path / "head", UID)
+    made.close()
+    made.close()

@@ -1,0 +1,150 @@
+"""Tables: what the database itself refuses, and how old tables become new ones."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, inspect
+from tests.curator.ledger.harness import UNIT, ask, claim, new_ledger, registration
+
+from discreet.curator.ledger import tables as t
+from discreet.curator.ledger.anchor import Anchor
+from discreet.curator.ledger.chain import START, canonical, follows
+from discreet.curator.ledger.database import Database
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.registry import register
+from discreet.curator.ledger.verify import verified
+from discreet.errors import LedgerError
+
+
+def old_ledger(place, version):
+    """A ledger as the software of a version made it."""
+    database = Database(place.address)
+    entry = follows(START, "create", canonical({"uid": "u" * 32, "at": "2026-01-01"}))
+    with database.defining() as connection:
+        for step in range(1, version + 1):
+            t.MIGRATIONS[step](connection)
+        if version == 1:
+            t._BY_CANON.drop(connection, checkfirst=True)
+        row = {"id": 1, "uid": "u" * 32, "version": version, "policy": "", "policy_version": 0}
+        connection.execute(insert(t.ledger), row)
+        values = {"seq": 1, "kind": "create", "body": entry.body, "hash": entry.hash}
+        connection.execute(insert(t.entry), values)
+    database.close()
+    Anchor.create(Path(place.head), "u" * 32).close()
+
+
+def tables_of(ledger):
+    with ledger._database.defining(alone=False) as connection:
+        look = inspect(connection)
+        indexes = {i["name"] for name in look.get_table_names() for i in look.get_indexes(name)}
+        version = connection.execute(t.ledger.select()).fetchone()[2]
+        return set(look.get_table_names()), indexes, version
+
+
+def test_versions_count_from_one():
+    assert sorted(t.MIGRATIONS) == list(range(1, t.VERSION + 1))
+
+
+@pytest.mark.parametrize("version", sorted(t.MIGRATIONS))
+def test_an_old_ledger_becomes_a_new_one(either, tmp_path, version):
+    old_ledger(either, version)
+    with either.open() as ledger:
+        tables, indexes, found = tables_of(ledger)
+        assert found == t.VERSION
+        assert "discreet_question_canon" in indexes
+        register(ledger, registration())
+        ask(ledger, either, claim("a"))
+        verified(ledger)
+        with new_ledger(tmp_path / "new.db") as new:
+            assert tables == tables_of(new)[0]
+    with either.open() as ledger:
+        assert ledger.answer("a") is not None
+
+
+def test_a_migration_happens_once_and_as_a_whole(place, monkeypatch):
+    """A step that fails leaves the old version; nobody finds half of a step."""
+    old_ledger(place, 1)
+
+    def fails(connection):
+        t._BY_CANON.create(connection)
+        raise LedgerError("no")
+
+    monkeypatch.setattr(t, "MIGRATIONS", {**t.MIGRATIONS, 2: fails})
+    with pytest.raises(LedgerError, match="no"):
+        place.open()
+    with sqlite3.connect(place.address) as connection:
+        assert connection.execute("SELECT version FROM discreet_ledger").fetchone() == (1,)
+        found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()
+    connection.close()
+    assert "discreet_question_canon" not in {name for (name,) in found}
+    monkeypatch.undo()
+    place.open().close()
+
+
+def test_a_newer_ledger_is_refused(either):
+    old_ledger(either, t.VERSION)
+    database = Database(either.address)
+    with database.defining() as connection:
+        connection.execute(t.ledger.update().values(version=t.VERSION + 1))
+    database.close()
+    with pytest.raises(LedgerError, match=r"use the newer software. Nothing was charged"):
+        either.open()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE discreet_account SET spent = total + 1 WHERE id = 1",
+        "UPDATE discreet_account SET spent = -1 WHERE id = 1",
+        "UPDATE discreet_account SET delta_spent = 1 WHERE id = 1",
+        "UPDATE discreet_account SET total = spent - 1 WHERE id = 1",
+        "UPDATE discreet_account SET name = 'staff@ann' WHERE id = 1",
+        "UPDATE discreet_question SET noise = NULL WHERE key = 'waiting'",
+        "UPDATE discreet_question SET answer = 'x' WHERE key = 'waiting'",
+        "UPDATE discreet_question SET state = 'done' WHERE key = 'waiting'",
+        "UPDATE discreet_question SET state = 'reserved' WHERE key = 'done'",
+        "UPDATE discreet_question SET state = 'void' WHERE key = 'done'",
+        "UPDATE discreet_question SET key = 'done' WHERE key = 'waiting'",
+        "UPDATE discreet_ledger SET id = 2",
+        "INSERT INTO discreet_entry SELECT * FROM discreet_entry WHERE seq = 1",
+    ],
+)
+def test_the_database_refuses_what_cannot_be(either, change):
+    """Whatever a program does: spent stays within total, a question is waiting or done."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("done"))
+        ledger.reserve(claim("waiting"))
+        with pytest.raises(LedgerError, match="could not be written"), ledger.writing() as on:
+            on._cursor.execute(change)
+        assert ledger.accounts["staff"].spent.main == 2 * UNIT
+        verified(ledger)
+
+
+def test_the_best_answer_is_found_by_the_index(ledger):
+    """However many there are: the first row of the index is the answer."""
+    from discreet.curator.ledger.database import Statement
+    from discreet.curator.ledger.writing import _BY_CANON
+
+    text = Statement(_BY_CANON, ledger._database.dialect)._text
+    plan = ledger._database._raw.execute(f"EXPLAIN QUERY PLAN {text}", ("c", 1, "done", 1, 0))
+    words = " ".join(row[3] for row in plan.fetchall())
+    assert "discreet_question_canon" in words
+    assert "TEMP B-TREE" not in words
+
+
+def test_an_unfinished_ledger_is_refused(place):
+    database = Database(place.address)
+    with database.defining() as connection:
+        t.MIGRATIONS[1](connection)
+    database.close()
+    with pytest.raises(LedgerError, match="empty"):
+        Ledger(place.address, head=place.head)
+
+
+def test_no_foreign_database_is_taken_for_a_ledger(place):
+    with sqlite3.connect(place.address) as connection:
+        connection.execute("CREATE TABLE t (a)")
+    connection.close()
+    with pytest.raises(LedgerError, match="holds no ledger"):
+        place.open()

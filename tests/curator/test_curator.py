@@ -1,0 +1,536 @@
+"""The curator: what is charged, what is stored, who sees what."""
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from discreet.curator.curator import Curator
+from discreet.curator.ledger.verify import verified
+from discreet.errors import (
+    BudgetExceededError,
+    EngineError,
+    LedgerError,
+    NothingFoundError,
+    ParameterError,
+    QueryError,
+)
+
+POLICY = """
+[ledger]
+path = "staff.ledger"
+
+[family.staff]
+epsilon = 3
+neighbours = "add_or_remove"
+
+[analyst.alice.allowance.staff]
+epsilon = 1
+[analyst.bob.allowance.staff]
+epsilon = 1
+
+[dataset.payroll]
+family = "staff"
+source = "payroll.csv"
+version = "2024"
+unit = { person = "id", max_rows = 2 }
+[dataset.payroll.columns]
+dept = { keys = ["a", "b", "c"] }
+pay = { low = 0, high = 1000, grid = 1 }
+bonus = { find = true, epsilon = 0.1 }
+
+[defaults]
+epsilon = 0.1
+"""
+COUNT = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY dept"
+SUM = "SELECT dept, SUM(pay) AS s FROM payroll GROUP BY dept"
+
+
+def write_rows(path, people=400, seed=1):
+    rng = np.random.default_rng(seed)
+    lines = ["id,dept,pay,bonus"]
+    for i in range(people):
+        dept = "abc"[rng.integers(3)]
+        lines.append(f"{i},{dept},{rng.integers(1000)},{rng.integers(1, 500)}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_rows(tmp_path / "payroll.csv")
+    (tmp_path / "policy.toml").write_text(POLICY)
+    Curator.register(tmp_path / "policy.toml")
+    return tmp_path
+
+
+@pytest.fixture
+def curator(folder):
+    with Curator(folder / "policy.toml") as made:
+        yield made
+        verified(made.ledger)
+
+
+def spent(curator):
+    return {name: account.spent.said("pure") for name, account in curator.accounts().items()}
+
+
+def changed(folder, *pairs, text=None):
+    text = text or (folder / "policy.toml").read_text()
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "policy.toml").write_text(text)
+    return folder / "policy.toml"
+
+
+# charges
+
+
+def test_a_question_is_charged_to_the_people_and_to_the_asker(curator):
+    record = curator.ask(COUNT, epsilon="0.3", analyst="alice")
+    assert record.release["dept"] == ["a", "b", "c"]
+    assert record.analyst == "alice"
+    assert record.cost == "epsilon 0.3"
+    assert record.data_version == "2024"
+    assert spent(curator) == {
+        "staff": "epsilon 0.3",
+        "staff@alice": "epsilon 0.3",
+        "staff@bob": "epsilon 0",
+    }
+    assert curator.ledger.entries()[record.entry - 1].hash == record.head
+
+
+def test_the_owner_has_no_allowance_and_pays_from_the_peoples_budget(curator):
+    curator.ask(COUNT)
+    assert spent(curator)["staff"] == "epsilon 0.1"
+    assert spent(curator)["staff@alice"] == "epsilon 0"
+
+
+def test_ten_questions_of_a_tenth_fit(folder):
+    with Curator(folder / "policy.toml") as curator:
+        for i in range(10):
+            curator.ask(f"SELECT COUNT(*) AS n FROM payroll WHERE pay < {i + 1}", analyst="bob")
+        assert curator.accounts("bob")["staff@bob"].left.main == 0
+        with pytest.raises(BudgetExceededError):
+            curator.ask("SELECT COUNT(*) AS n FROM payroll", epsilon="1e-9", analyst="bob")
+
+
+def test_the_same_question_again_is_free_and_equal(curator):
+    first = curator.ask(COUNT, epsilon="0.3", analyst="alice")
+    before = spent(curator)
+    for again in (COUNT, "select dept, count(*) as n\nfrom payroll group by dept  -- again"):
+        for epsilon in ("0.3", "0.1"):
+            assert curator.ask(again, epsilon=epsilon, analyst="alice") == first
+    assert spent(curator) == before
+
+
+def test_a_question_of_somebody_else_costs_the_allowance_and_not_the_people(curator):
+    first = curator.ask(COUNT, epsilon="0.3", analyst="alice")
+    second = curator.ask(COUNT, epsilon="0.3", analyst="bob")
+    assert second.release.rows == first.release.rows
+    assert second.analyst == "bob"
+    assert second.id != first.id
+    assert second.entry > first.entry
+    assert second.release.asked_at >= first.release.asked_at
+    assert "alice" not in second.to_json()
+    assert spent(curator) == {
+        "staff": "epsilon 0.3",
+        "staff@alice": "epsilon 0.3",
+        "staff@bob": "epsilon 0.3",
+    }
+    for again in ({"epsilon": "0.2"}, {"epsilon": "0.3"}, {"epsilon": "0.3", "key": second.id}):
+        assert curator.ask(COUNT, analyst="bob", **again) == second
+    assert spent(curator)["staff@bob"] == "epsilon 0.3"
+
+
+def test_public_releases_are_free_for_all(folder):
+    changed(folder, ("epsilon = 3\n", 'epsilon = 3\nreleases = "public"\n'))
+    Curator.register(folder / "policy.toml")
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, epsilon="0.3", analyst="alice")
+        curator.ask(COUNT, epsilon="0.3", analyst="bob")
+        assert spent(curator)["staff@bob"] == "epsilon 0"
+
+
+def test_a_better_answer_pays_in_full_and_is_combined_with_the_own_coarser_one(curator):
+    coarse = curator.ask(COUNT, epsilon="0.2", analyst="alice")
+    fine = curator.ask(COUNT, epsilon="0.4", analyst="alice")
+    assert str(fine.release.guarantee.epsilon) == "3/5"
+    assert "combined" in " ".join(fine.release.notes)
+    (low, high), (near, far) = (r.release.intervals["n"][0] for r in (coarse, fine))
+    assert far - near < high - low
+    assert spent(curator)["staff"] == "epsilon 0.6"
+    alone = curator.ask(COUNT, epsilon="0.4", analyst="bob")
+    assert "combined" not in " ".join(alone.release.notes), "it would show that alice asked before"
+    assert str(alone.release.guarantee.epsilon) == "2/5"
+    assert curator.ask(COUNT, epsilon="0.1", analyst="alice").release == fine.release
+
+
+def test_another_state_of_the_data_is_another_question(folder):
+    with Curator(folder / "policy.toml") as curator:
+        first = curator.ask(COUNT, epsilon="0.3")
+    write_rows(folder / "payroll.csv", seed=2)
+    changed(folder, ('version = "2024"', 'version = "2025"'))
+    version, changes = Curator.register(folder / "policy.toml")
+    assert version == 2
+    assert changes == []
+    with Curator(folder / "policy.toml") as curator:
+        second = curator.ask(COUNT, epsilon="0.3")
+        assert second.data_version == "2025"
+        assert second.id != first.id
+        assert spent(curator)["staff"] == "epsilon 0.6"
+        assert curator.record(first.id).release == first.release
+
+
+# refusals
+
+
+def test_what_cannot_be_paid_is_refused_with_an_offer_that_can(curator):
+    curator.ask(COUNT, epsilon="0.7", analyst="alice")
+    with pytest.raises(BudgetExceededError, match=r"epsilon 0\.3 is left.*With epsilon 0\.3") as no:
+        curator.ask(SUM, epsilon="0.5", analyst="alice")
+    assert "s within" in str(no.value)
+    assert spent(curator)["staff@alice"] == "epsilon 0.7"
+    record = curator.ask(SUM, epsilon="0.5", analyst="alice", with_what_is_left=True)
+    assert record.cost == "epsilon 0.3"
+    with pytest.raises(BudgetExceededError) as spent_up:
+        curator.ask(SUM + " HAVING s > 0", epsilon="0.5", analyst="alice", with_what_is_left=True)
+    assert "With epsilon" not in str(spent_up.value)
+
+
+def test_a_refused_question_leaves_no_trace_of_a_charge(curator):
+    head = curator.ledger.head
+    for question, how, error in [
+        ("SELECT salary FROM payroll", {}, QueryError),
+        ("SELECT COUNT(*) FROM elsewhere", {}, QueryError),
+        (COUNT, {"epsilon": 0}, ParameterError),
+        (COUNT, {"epsilon": float("nan")}, ParameterError),
+        (COUNT, {"rho": "0.1"}, QueryError),
+        (COUNT, {"epsilon": 4}, BudgetExceededError),
+        (COUNT, {"analyst": "mallory"}, ParameterError),
+        (COUNT, {"dataset": "other"}, QueryError),
+        (COUNT, {"block": "2025"}, QueryError),
+        (COUNT, {"key": "a/b"}, ParameterError),
+        (COUNT, {"key": ""}, ParameterError),
+        (COUNT, {"within": 5, "epsilon": 1}, ParameterError),
+    ]:
+        with pytest.raises(error):
+            curator.ask(question, **how)
+    assert curator.ledger.head == head
+
+
+def test_keys_name_askings(curator):
+    first = curator.ask(COUNT, epsilon="0.1", key="monday")
+    assert curator.ask(COUNT, epsilon="0.1", key="monday") == first
+    with pytest.raises(LedgerError, match="belongs to another question"):
+        curator.ask(SUM, epsilon="0.1", key="monday")
+    assert curator.record("mond") == first
+    with pytest.raises(ParameterError, match="not stored"):
+        curator.record("tuesday")
+
+
+def test_after_its_last_day_nothing_is_answered_whatever_the_clock_says(folder):
+    changed(folder, ("epsilon = 3\n", "epsilon = 3\nexpires = 2027-12-31\n"))
+    Curator.register(folder / "policy.toml")
+    times = [datetime(2027, 12, 31, tzinfo=UTC)]
+    with Curator(folder / "policy.toml", clock=lambda: times[-1]) as curator:
+        curator.ask(COUNT)
+        times.append(datetime(2028, 1, 1, tzinfo=UTC))
+        with pytest.raises(BudgetExceededError, match="until 2027-12-31"):
+            curator.ask(SUM)
+        curator.ledger.store(curator.ledger.reserve(_claim(curator)).key, "{}")
+        times.append(datetime(2020, 1, 1, tzinfo=UTC))
+        with pytest.raises(BudgetExceededError, match="until 2027-12-31"):
+            curator.ask(SUM)
+
+
+def _claim(curator):
+    from discreet.curator.ledger.values import Claim
+
+    return Claim("late", "d", "c", 1, "", (), curator.policy.fingerprint, {})
+
+
+def test_a_retired_dataset_answers_from_the_store_only(curator):
+    first = curator.ask(COUNT, analyst="alice")
+    assert curator.retire("payroll") == "staff"
+    with pytest.raises(BudgetExceededError, match="retired"):
+        curator.ask(SUM, analyst="alice")
+    assert curator.ask(COUNT, analyst="alice") == first
+    assert curator.record(first.id) == first
+
+
+# policies
+
+
+def test_a_policy_has_to_be_registered(folder):
+    changed(folder, ("epsilon = 3", "epsilon = 2"))
+    with pytest.raises(LedgerError, match="discreet register"):
+        Curator(folder / "policy.toml")
+    Curator.register(folder / "policy.toml")
+    with Curator(folder / "policy.toml") as curator:
+        assert curator.version == 2
+
+
+def test_names_create_no_budget(folder):
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, epsilon=1)
+    text = (folder / "policy.toml").read_text()
+    changed(folder, ("dataset.payroll", "dataset.wages"))
+    Curator.register(folder / "policy.toml")
+    with Curator(folder / "policy.toml") as curator:
+        assert spent(curator)["staff"] == "epsilon 1"
+    changed(folder, ("staff", "crew"), ("crew.ledger", "staff.ledger"), text=text)
+    with pytest.raises(LedgerError, match="belongs to the family 'staff'"):
+        Curator.register(folder / "policy.toml", new_people=["crew"])
+    changed(folder, ("epsilon = 3", "epsilon = 9"), text=text)
+    with pytest.raises(LedgerError, match="--more-budget staff"):
+        Curator.register(folder / "policy.toml")
+    Curator.register(folder / "policy.toml", more_budget=["staff"])
+    changed(folder, ("epsilon = 3", "epsilon = 0.5"), text=text)
+    (folder / "policy.toml").write_text(
+        (folder / "policy.toml").read_text().replace("epsilon = 1\n", "epsilon = 0.4\n")
+    )
+    with pytest.raises(LedgerError, match=r"has spent epsilon 1 already"):
+        Curator.register(folder / "policy.toml")
+
+
+def test_two_datasets_of_one_family_share_a_budget(folder):
+    text = (folder / "policy.toml").read_text()
+    write_rows(folder / "pensions.csv", seed=3)
+    start = text.index("[dataset.payroll]")
+    both = text[start : text.index("[defaults]")].replace("payroll", "pensions")
+    (folder / "policy.toml").write_text(text + both)
+    Curator.register(folder / "policy.toml")
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, epsilon=2)
+        with pytest.raises(BudgetExceededError):
+            curator.ask(COUNT.replace("payroll", "pensions"), epsilon=2)
+        with pytest.raises(QueryError, match="one dataset of the policy"):
+            curator.ask("SELECT COUNT(*) FROM nowhere")
+
+
+def test_blocks_of_other_people_have_budgets_of_their_own(folder):
+    write_rows(folder / "q1.csv", seed=4)
+    write_rows(folder / "q2.csv", seed=5)
+    blocks = """
+[dataset.payroll.block.q1]
+source = "q1.csv"
+version = "2025-q1"
+people = "own"
+[dataset.payroll.block.q2]
+source = "q2.csv"
+version = "2025-q2"
+people = "shared"
+"""
+    with (folder / "policy.toml").open("a") as file:
+        file.write(blocks)
+    Curator.register(folder / "policy.toml", new_people=["staff/q1"])
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, epsilon="2.5", block="q1")
+        assert spent(curator)["staff"] == "epsilon 0"
+        curator.ask(COUNT, epsilon="2.5", block="q2")
+        assert spent(curator)["staff"] == "epsilon 2.5"
+        assert spent(curator)["staff/q1"] == "epsilon 2.5"
+        with pytest.raises(BudgetExceededError):
+            curator.ask(COUNT, epsilon="2.5")
+        curator.ask(SUM, epsilon="0.3", block="q1", analyst="bob")
+        assert spent(curator)["staff/q1@bob"] == "epsilon 0.3"
+
+
+def test_zcdp_accounts_add_up_rhos(folder):
+    text = (
+        POLICY.replace("epsilon = 3", 'epsilon = 3\ndelta = 1e-6\naccounting = "zcdp"')
+        .replace(
+            "analyst.alice.allowance.staff]\nepsilon = 1",
+            "analyst.alice.allowance.staff]\nrho = 0.05",
+        )
+        .replace(
+            "analyst.bob.allowance.staff]\nepsilon = 1", "analyst.bob.allowance.staff]\nrho = 0.05"
+        )
+    )
+    (folder / "policy.toml").write_text(text.replace("staff.ledger", "second.ledger"))
+    Curator.register(folder / "policy.toml")
+    with Curator(folder / "policy.toml") as curator:
+        record = curator.ask(COUNT, rho="0.02", analyst="alice")
+        assert record.cost == "rho 0.02"
+        with pytest.raises(BudgetExceededError, match=r"With rho 0\.03"):
+            curator.ask(SUM, rho="0.05", analyst="alice")
+        curator.ask(SUM, epsilon="0.2", analyst="alice")
+        with pytest.raises(BudgetExceededError, match="With epsilon 0") as refused:
+            curator.ask(SUM + " HAVING s > 0", epsilon=1, analyst="alice")
+        could = refused.value.could
+        curator.ask(SUM + " HAVING s > 0", epsilon=could, analyst="alice")
+        verified(curator.ledger)
+
+
+# searches
+
+
+def test_what_is_found_is_paid_once_and_kept(folder):
+    question = "SELECT AVG(bonus) AS b FROM payroll"
+    with Curator(folder / "policy.toml") as curator:
+        first = curator.ask(question, epsilon="0.5", analyst="alice")
+        assert "bounds of bonus found" in " ".join(first.release.notes)
+        assert spent(curator)["staff"] == "epsilon 0.6"
+        assert spent(curator)["staff@alice"] == "epsilon 0.5"
+    with Curator(folder / "policy.toml") as curator:
+        assert curator.ask(question, epsilon="0.5", analyst="alice") == first
+        curator.ask("SELECT SUM(bonus) AS b FROM payroll", epsilon="0.1")
+        assert spent(curator)["staff"] == "epsilon 0.7"
+        verified(curator.ledger)
+
+
+def test_a_search_that_found_nothing_is_not_paid_twice(folder):
+    (folder / "payroll.csv").write_text("id,dept,pay,bonus\n1,a,5,\n")
+    with Curator(folder / "policy.toml") as curator:
+        for _ in range(2):
+            with pytest.raises(NothingFoundError, match="bonus"):
+                curator.ask("SELECT AVG(bonus) AS b FROM payroll", epsilon="0.5")
+        assert spent(curator)["staff"] == "epsilon 0.1"
+
+
+# faults
+
+
+def test_an_owner_sees_why_a_database_failed_and_may_go_on_with_the_key(curator, monkeypatch):
+    asking = curator._asking(COUNT, None, None)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(asking.engine), "run", _failing)
+        with pytest.raises(EngineError, match="on purpose"):
+            curator.ask(COUNT, epsilon="0.3", key="k")
+    assert spent(curator)["staff"] == "epsilon 0.3"
+    (waiting,) = curator.ledger.pending
+    record = curator.ask(COUNT, epsilon="0.3", key="k")
+    assert record.entry == waiting.seq
+    assert spent(curator)["staff"] == "epsilon 0.3"
+
+
+def _failing(*_, **__):
+    raise EngineError("the database failed on purpose")
+
+
+def test_an_analyst_sees_an_answer_and_the_owner_is_told(folder, monkeypatch):
+    told = []
+    with Curator(folder / "policy.toml", on_fault=told.append) as curator:
+        asking = curator._asking(COUNT, None, None)
+        monkeypatch.setattr(type(asking.engine), "run", _failing)
+        record = curator.ask(COUNT, epsilon="0.5", analyst="alice")
+        assert max(record.release["n"]) < 100
+        assert "on purpose" in str(told[0])
+
+
+def test_a_database_that_does_not_answer_costs_nothing(curator, monkeypatch):
+    asking = curator._asking(COUNT, None, None)
+    monkeypatch.setattr(type(asking.engine), "ping", _failing)
+    with pytest.raises(EngineError):
+        curator.ask(COUNT, epsilon="0.3")
+    assert spent(curator)["staff"] == "epsilon 0"
+
+
+KILLED = """
+import os, signal, sys
+from discreet.curator.curator import Curator
+from discreet.curator.ledger import steps
+wanted = sys.argv[1]
+steps.on_step(lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == wanted else None)
+with Curator("policy.toml") as curator:
+    print(curator.ask({question!r}, epsilon="0.5", analyst="alice", key="k").to_json())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "step",
+    ["after the commit of reserve", "after compute", "in store", "after the commit of store",
+     "before send"],
+)  # fmt: skip
+def test_a_question_that_was_killed_goes_on_under_its_charge_with_its_noise(folder, step):
+    code = textwrap.dedent(KILLED.format(question=COUNT))
+    killed = subprocess.run(
+        [sys.executable, "-c", code, step], cwd=folder, capture_output=True, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    with Curator(folder / "policy.toml") as curator:
+        pending = curator.ledger.pending
+        noise = [p.noise for p in pending]
+        record = curator.ask(COUNT, epsilon="0.5", analyst="alice", key="k")
+        assert spent(curator)["staff"] == "epsilon 0.5"
+        assert not curator.ledger.pending
+        verified(curator.ledger)
+    if noise:
+        assert record.release.raw == _again(folder, noise[0]).raw
+
+
+def _again(folder, noise):
+    """The answer that this noise key gives."""
+    from discreet.curator.answering import Answering
+    from discreet.curator.questions import target_of
+    from discreet.noise.source import KeyedSource
+
+    with Curator(folder / "policy.toml") as curator:
+        asking = curator._asking(COUNT, None, None)
+        plan = asking.plan(COUNT)
+        priced, statement = asking.priced(plan, target_of(plan, "0.5", None, None))
+        return Answering(asking.engine).release(
+            priced, statement, KeyedSource(noise), schema=asking.schema,
+            confidence=curator.policy.defaults.confidence, found_before=[],
+            asked_at=datetime.now(UTC),
+        )  # fmt: skip
+
+
+def test_noise_keys_are_gone_when_the_answer_is_there(folder):
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT)
+        rows = curator.ledger.everything()[2]
+    assert [row["noise"] for row in rows] == [None]
+
+
+def test_two_processes_share_a_budget(folder):
+    code = textwrap.dedent("""
+        import sys
+        from discreet.curator.curator import Curator
+        from discreet.errors import BudgetExceededError
+        with Curator("policy.toml") as curator:
+            granted = 0
+            for i in range(8):
+                question = f"SELECT COUNT(*) AS n FROM payroll WHERE pay < {sys.argv[1]}{i}"
+                try:
+                    curator.ask(question, epsilon="0.4")
+                    granted += 1
+                except BudgetExceededError:
+                    pass
+            print(granted)
+    """)
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(i)], cwd=folder, stdout=subprocess.PIPE, text=True
+        )
+        for i in (1, 2)
+    ]
+    granted = [int(process.communicate(timeout=120)[0]) for process in started]
+    assert sum(granted) == 7  # 3 / 0.4
+    with Curator(folder / "policy.toml") as curator:
+        assert spent(curator)["staff"] == "epsilon 2.8"
+        verified(curator.ledger)
+
+
+def test_what_is_free_is_free(curator):
+    assert "Fire" not in curator.explain(COUNT)
+    assert "COUNT" in curator.explain(COUNT, epsilon="0.2")
+    (line,) = list(curator.price(COUNT, epsilon="0.2"))
+    assert line.half_width > 0
+    assert curator.epsilon_for(COUNT, within=10) > 0
+    assert curator.ledger.head.seq == 5
+    assert json.loads(curator.ask(COUNT).to_json())["dataset"] == "payroll"
+
+
+def test_a_handed_out_record_is_what_the_store_holds(curator):
+    record = curator.ask(COUNT, epsilon="0.3")
+    assert curator.record(record.id) == record
+    assert replace(record, analyst="x") != record

@@ -1,0 +1,72 @@
+"""A bare file: its ledger remembers."""
+
+import pytest
+
+from discreet.curator.ledger.verify import verified
+from discreet.curator.oneoff import open_file
+from discreet.errors import BudgetExceededError, LedgerError, ParameterError
+
+COUNT = "SELECT dept, COUNT(*) AS n FROM staff GROUP BY dept"
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "staff.csv"
+    path.write_text("id,dept,pay\n" + "".join(f"{i},{'ab'[i % 2]},{i}\n" for i in range(100)))
+    return path
+
+
+def left(curator):
+    return curator.accounts()["people"].left.said("pure")
+
+
+def test_questions_of_different_days_add_up(file):
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        first = curator.ask(COUNT, epsilon=1)
+        assert left(curator) == "epsilon 9"
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        assert curator.ask(COUNT, epsilon=1) == first
+        assert left(curator) == "epsilon 9"
+    with open_file(file, columns={"pay": (0, 100)}) as curator:
+        curator.ask("SELECT SUM(pay) AS s FROM staff", epsilon=2)
+        assert left(curator) == "epsilon 7"
+        verified(curator.ledger)
+    assert sorted(p.name for p in file.parent.iterdir()) == [
+        "staff.csv", "staff.csv.ledger", "staff.csv.ledger.head",
+    ]  # fmt: skip
+
+
+def test_the_total_is_said_once(file):
+    with open_file(file, columns={"dept": ["a", "b"]}, budget="0.5") as curator:
+        with pytest.raises(BudgetExceededError):
+            curator.ask(COUNT, epsilon=1)
+        curator.ask(COUNT, epsilon="0.5")
+    with pytest.raises(ParameterError, match=r"is epsilon 0\.5 since its ledger was made"):
+        open_file(file, columns={"dept": ["a", "b"]}, budget=5)
+    with open_file(file, columns={"dept": ["a", "b"]}, budget="0.5") as curator:
+        assert left(curator) == "epsilon 0"
+
+
+def test_people_may_have_many_rows(file):
+    with open_file(file, columns={"dept": ["a", "b"]}, person="id", max_rows=3) as curator:
+        assert curator.ask(COUNT, epsilon=1).unit.startswith("a person is a value of id")
+    with pytest.raises(ParameterError, match="needs person"):
+        open_file(file, columns={"dept": ["a", "b"]}, max_rows=3)
+
+
+def test_a_lost_ledger_is_not_made_anew(file):
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        curator.ask(COUNT, epsilon=1)
+    ledger = file.with_name("staff.csv.ledger")
+    ledger.rename(file.with_name("elsewhere"))
+    with pytest.raises(LedgerError, match="moved or deleted"):
+        open_file(file, columns={"dept": ["a", "b"]})
+
+
+def test_odd_names_and_missing_files(tmp_path):
+    with pytest.raises(ParameterError, match="does not exist"):
+        open_file(tmp_path / "nowhere.csv", columns={})
+    odd = tmp_path / "2024 'odd'; name.csv"
+    odd.write_text("dept\na\n")
+    with open_file(odd, columns={"dept": ["a"]}) as curator:
+        assert curator.ask("SELECT COUNT(*) AS n FROM t", epsilon=1).dataset == "t"

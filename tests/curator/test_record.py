@@ -1,0 +1,198 @@
+"""Records: complete, strict, described by a schema, and fit for a registry."""
+
+import json
+import re
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.curator.releases import GUARANTEES, HOSTILE, LOSSES, any_release, counts, make
+
+from discreet.curator.record import SCHEMA_JSON, Record
+from discreet.errors import DiscreetError, ParameterError
+
+STAFF = counts([12, 7, -3], keys=["Sales", "Legal", None])
+
+
+def record(release=STAFF, **more):
+    told = {
+        "question": "select department, count(*) from staff group by 1",
+        "plan": release.sql,
+        "dataset": "staff",
+        "family": "employees",
+        "block": None,
+        "data_version": "2026-11",
+        "policy_version": 3,
+        "policy_fingerprint": "9f2c41aa70be",
+        "entry": 17,
+        "head": "3af1" * 16,
+        "analyst": "dave",
+        "software": "discreet 0.1.0",
+        "unit": "one employee, with all her rows",
+        "cost": "epsilon 0.5",
+        **more,
+    }
+    return Record.identified(release=release, **told)
+
+
+TYPES = {
+    "string": lambda v: isinstance(v, str),
+    "number": lambda v: isinstance(v, int | float) and not isinstance(v, bool),
+    "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
+    "boolean": lambda v: isinstance(v, bool),
+    "null": lambda v: v is None,
+    "object": lambda v: isinstance(v, dict),
+    "array": lambda v: isinstance(v, list),
+}
+
+
+def valid(value, schema=SCHEMA_JSON):
+    """Whether a value has the form of a schema, for the keywords that ours uses and no others."""
+    known = {
+        "$ref": lambda s: valid(value, SCHEMA_JSON["$defs"][s.removeprefix("#/$defs/")]),
+        "type": lambda s: any(TYPES[one](value) for one in ([s] if isinstance(s, str) else s)),
+        "enum": lambda s: any(type(value) is type(one) and value == one for one in s),
+        "const": lambda s: type(value) is type(s) and value == s,
+        "pattern": lambda s: not isinstance(value, str) or re.search(s, value) is not None,
+        "minimum": lambda s: not TYPES["number"](value) or value >= s,
+        "minItems": lambda s: not isinstance(value, list) or len(value) >= s,
+        "maxItems": lambda s: not isinstance(value, list) or len(value) <= s,
+        "items": lambda s: not isinstance(value, list) or all(valid(one, s) for one in value),
+        "anyOf": lambda s: any(valid(value, one) for one in s),
+        "required": lambda s: not isinstance(value, dict) or set(s) <= set(value),
+        "properties": lambda s: (
+            not isinstance(value, dict)
+            or all(valid(value[name], form) for name, form in s.items() if name in value)
+        ),
+        "additionalProperties": lambda s: (
+            not isinstance(value, dict)
+            or all(
+                s is not False and valid(one, s)
+                for name, one in value.items()
+                if name not in schema.get("properties", {})
+            )
+        ),
+        **dict.fromkeys(("$schema", "$defs", "title", "description"), lambda _: True),
+    }
+    return all(known[keyword](said) for keyword, said in schema.items())
+
+
+@given(any_release())
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_everything_reads_back_the_same_and_has_the_form_of_the_schema(release):
+    first = record(release)
+    text = first.to_json()
+    assert text.isascii()
+    assert Record.from_json(text) == first
+    assert Record.from_dict(first.to_dict()) == first
+    assert Record.from_json(text).to_json() == text
+    assert valid(json.loads(text))
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda one: type(one).__name__)
+def test_every_guarantee_and_loss_has_the_form_of_the_schema(guarantee):
+    first = record(make(("count",), (), ((1,),), guarantee=guarantee, losses=LOSSES))
+    stored = json.loads(first.to_json())
+    assert valid(stored)
+    stored["release"]["guarantee"]["kind"] = "perfect"
+    assert not valid(stored)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("extra",), 1),
+        (("release", "extra"), 1),
+        (("schema",), "discreet-record/2"),
+        (("id",), ""),
+        (("head",), "3af"),
+        (("entry",), -1),
+        (("entry",), 1.5),
+        (("policy_version",), "3"),
+        (("policy_version",), True),
+        (("block",), 3),
+        (("analyst",), None),
+        (("release",), None),
+        (("release", "confidence"), 0.95),
+        (("release", "rows"), [[{"date": 5}]]),
+    ],
+)
+def test_what_is_not_a_record_is_refused_and_does_not_have_the_form(path, value):
+    stored = json.loads(record().to_json())
+    place = stored
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    assert not valid(stored)
+    if path != ("release", "confidence"):  # a float is read as the decimal that was typed
+        with pytest.raises(DiscreetError):
+            Record.from_dict(stored)
+
+
+@pytest.mark.parametrize("name", [item.name for item in fields(Record)] + ["schema"])
+def test_a_missing_field_is_refused(name):
+    stored = record().to_dict()
+    del stored[name]
+    assert not valid(json.loads(json.dumps(stored)))
+    with pytest.raises(ParameterError, match=r"schema|missing or not known"):
+        Record.from_dict(stored)
+
+
+@pytest.mark.parametrize("source", ["{", "[]", b"\xff", "{} {}", '{"schema": NaN}'])
+def test_what_is_not_json_is_refused(source, tmp_path):
+    file = tmp_path / "record.json"
+    file.write_bytes(source if isinstance(source, bytes) else source.encode())
+    with pytest.raises(ParameterError, match="not the JSON of a record"):
+        Record.from_json(file)
+    with pytest.raises(ParameterError):
+        Record.from_dict([])
+
+
+def test_files(tmp_path):
+    first = record(counts(list(range(len(HOSTILE))), keys=list(HOSTILE)), block="2026")
+    first.to_json(tmp_path / "record.json")
+    assert Record.from_json(tmp_path / "record.json") == first
+    assert Record.from_json(str(tmp_path / "record.json")) == first
+
+
+def test_the_id_is_that_of_the_content():
+    first = record()
+    assert re.fullmatch("[0-9a-f]{12}", first.id)
+    assert record().id == first.id
+    assert hash(record()) == hash(first)
+    assert len({record(entry=i).id for i in range(50)}) == 50
+    assert record(counts([12, 7, -4], keys=["Sales", "Legal", None])).id != first.id
+    assert replace(first, id="given-from_outside").id == "given-from_outside"
+
+
+@pytest.mark.parametrize("wrong", ["", "a b", "../x", "x" * 65, 3])
+def test_ids_are_safe_names(wrong):
+    with pytest.raises(ParameterError, match="id"):
+        replace(record(), id=wrong)
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_a_registry_gets_everything_but_the_analyst(publisher, title):
+    told = record(analyst="dave of accounting").to_registry(publisher=publisher, title=title)
+    assert "dave" not in json.dumps({**told, "publisher": "", "title": ""})
+    assert told["publisher"] == (publisher or None)
+    assert told["title"] == (title or "count by department, from staff")
+    assert told["epsilon"] == "0.5"
+    assert (told["definition"], told["delta"], told["rho"]) == ("pure", "0", None)
+    assert told["neighbours_in_words"] == "one person is added or removed"
+    assert (told["ledger_entry"], told["ledger_head"]) == (17, "3af1" * 16)
+    assert told["mechanisms"] == dict(STAFF.mechanisms)
+    assert told["date"] == "2026-11-16"
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda one: type(one).__name__)
+def test_a_registry_gets_exact_parameters_and_every_field_is_explained(guarantee):
+    told = record(make(("count",), (), ((1,),), guarantee=guarantee)).to_registry()
+    json.dumps(told, allow_nan=False)
+    words = Record.to_registry.__doc__
+    assert all(re.search(rf"\b{name}\b", words) for name in told)
+    assert told["guarantee"] == str(guarantee)
+    assert "http" not in json.dumps(told)
+    exact = {"1/3", "1", "0", "1/8", None}
+    assert {told["epsilon"], told["rho"]} <= exact
