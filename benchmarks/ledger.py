@@ -214,6 +214,7 @@ def command():
         ask = [sys.executable, "-m", "discreet", "count", "payroll.csv", "--by", "department"]
         ask += ["--keys", ",".join(DEPARTMENTS), "--epsilon"]
         times = {"plain": [], "new": [], "again": []}
+        kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         for i in range(9):
             for name, words in (
                 ("plain", [sys.executable, "-c", PLAIN]),
@@ -221,7 +222,7 @@ def command():
                 ("again", [*ask, "0.001"]),
             ):
                 start = time.perf_counter()
-                subprocess.run(words, cwd=folder, capture_output=True, check=True)
+                subprocess.run(words, cwd=folder, env=kept, capture_output=True, check=True)
                 times[name].append(time.perf_counter() - start)
     found = {name: statistics.median(each[2:]) for name, each in times.items()}
     said = {

@@ -76,3 +76,10 @@ def test_several_csv_files_have_one_header(tmp_path):
     assert counts(engine, "x", FreeText()) == {"a": 1, "b": 1}
     with pytest.raises(ParameterError, match="other names"):
         DuckDB.from_files([tmp_path / "a.csv", tmp_path / "c.csv"], kind="csv")
+
+
+@pytest.mark.parametrize("delimiter", ["ab", "\n", '"', "\0"])
+def test_a_delimiter_is_one_letter(tmp_path, delimiter):
+    (tmp_path / "rows.csv").write_text("a;b\n1;2\n")
+    with pytest.raises(ParameterError, match="one letter"):
+        DuckDB.from_files([tmp_path / "rows.csv"], kind="csv", delimiter=delimiter)

@@ -1,7 +1,9 @@
 """DuckDB: the contract, its sources, and what it refuses."""
 
+import io
 import os
 import signal
+import sys
 import threading
 import time
 from datetime import date, datetime, timedelta, timezone
@@ -445,6 +447,20 @@ def test_progress_is_shown_where_it_is_asked_for(connection, monkeypatch, capsys
     assert any(isinstance(p, float) for p in seen[1:])
     engine._rows("SELECT 1", progress=True)
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_bar_on_a_terminal(connection, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(module, "_PAUSE", 0.001)
+    connection.execute("CREATE TABLE t AS SELECT range AS x FROM range(3000000)").fetchall()
+    engine = DuckDB.from_connection(connection, table="t")
+    engine._rows("SELECT count(*) FROM t a JOIN t b USING (x)", progress=True)
+    assert "DuckDB is counting" in screen.getvalue()
 
 
 def test_many_threads_may_ask(locked):

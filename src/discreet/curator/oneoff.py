@@ -55,6 +55,8 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
         options: for the engine, such as {"delimiter": ";"}.
     """
     file = Path(path).absolute()
+    if any(mark in str(file) for mark in "*?["):
+        raise ParameterError("file", str(path), "must be one file, not a pattern")
     if not file.exists():
         raise ParameterError("file", str(path), "does not exist")
     place = Place(f"{file}.ledger", Path(f"{file}.ledger.head"))

@@ -34,6 +34,8 @@ def check_names(names: Sequence[str]) -> None:
 
 def header(files: Sequence[str], delimiter: str) -> list[str]:
     """The names in the first line, which has to be the same in every file."""
+    if len(delimiter) != 1 or delimiter in '\r\n"\0':
+        raise ParameterError("delimiter", delimiter, "must be one letter, such as ';'")
     found: list[str] | None = None
     for file in files:
         opened = gzip.open if file.lower().endswith(".gz") else open

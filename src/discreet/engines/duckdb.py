@@ -14,6 +14,7 @@ Tested by tests/engines/test_duckdb.py
 from __future__ import annotations
 
 import re
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -448,15 +449,28 @@ def _failing(problem: str) -> Iterator[None]:
 @contextmanager
 def _bar(*, shown: bool) -> Iterator[Any]:
     """A progress bar on a terminal, for `advance(percent)`."""
-    if not shown:
+    if not shown or not sys.stderr.isatty():
         yield lambda _percent: None
         return
+    made: list[Any] = []
+
+    def advance(percent: float) -> None:
+        if not made:  # a question that is answered at once shows nothing, and loads nothing
+            made.append(_progress())
+            made[0].start()
+            made.append(made[0].add_task("", total=100))
+        made[0].update(made[1], completed=max(0.0, percent))
+
+    try:
+        yield advance
+    finally:
+        if made:
+            made[0].stop()
+
+
+def _progress() -> Any:
     from rich.console import Console  # noqa: PLC0415 - only a long question on a terminal needs it
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-    console = Console(stderr=True)
     columns = (TextColumn("DuckDB is counting"), BarColumn(), TimeElapsedColumn())
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        task = bar.add_task("", total=100)
-        yield lambda percent: bar.update(task, completed=max(0.0, percent))
+    return Progress(*columns, console=Console(stderr=True), transient=True)

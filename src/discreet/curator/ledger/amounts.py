@@ -17,11 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
 from discreet.errors import ParameterError, QueryError
-from discreet.exact import Exact, shown
+from discreet.exact import Exact
 from discreet.privacy.convert import largest_rho
 from discreet.privacy.filter import DELTA, EPSILON, GAMMA, RHO, prices
 from discreet.privacy.guarantee import (
@@ -76,11 +77,14 @@ class Amount:
         """
         name = "epsilon" if accounting == "pure" else "rho"
         words = f"{name} {_short(self.value())}"
-        return f"{words}, delta {_short(self.failing())}" if self.delta else words
+        return f"{words}, delta {float(self.failing()):.4g}" if self.delta else words
 
 
 def _short(value: Fraction) -> str:
-    exact = shown(value)
+    """A decimal: exact if it is short, else four digits."""
+    exact = f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
+    if "." in exact:
+        exact = exact.rstrip("0").rstrip(".")
     return exact if len(exact) <= 8 else f"{float(value):.4g}"
 
 
