@@ -45,9 +45,9 @@ def audit(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where to save the figure.")] = Path("demo-output"),
+    out: Annotated[Path, typer.Option(help="Where to put everything.")] = Path("demo-output"),
 ) -> None:
-    """Ask a synthetic classroom and payroll, under a budget, and save a figure.
+    """Ask a made-up payroll under a policy, and save two figures.
 
     Example: [bold]discreet demo --out demo-output[/bold]
     """
