@@ -44,6 +44,7 @@ def test_every_source_file_has_its_test_file():
         "engines/base.py": "engines/contract.py",
         "curator/answering.py": "curator/test_session.py",
         "curator/bind.py": "test_table.py",
+        "curator/claims.py": "curator/test_curator.py",
         "curator/asking.py": "curator/test_curator.py",
         "curator/ledger/values.py": "curator/ledger/test_ledger.py",
         "curator/ledger/writing.py": "curator/ledger/test_ledger.py",

@@ -60,8 +60,9 @@ def here(made, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run():
+def run(monkeypatch):
     """Run a command line: its exit code has to be the expected one, and nothing is traced."""
+    monkeypatch.setenv("COLUMNS", "120")
 
     def runs(*words, code=0):
         found = CliRunner().invoke(app, list(map(str, words)))

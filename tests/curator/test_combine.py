@@ -36,7 +36,7 @@ def release(values, half, epsilon, *, keys=("a", "b"), **more):
 
 
 def test_weights_are_inverse_variances():
-    made = combined(release([100, 50], 30, "0.1"), release([110, 40], 10, "0.3"))
+    made = combined(release([100, 50], 30, "0.1"), release([110, 40], 10, "0.3"), counts=["n"])
     assert made.raw["n"] == (pytest.approx(109), pytest.approx(41))
     assert made["n"] == [109, 41]
     half = 1 / math.sqrt(1 / 30**2 + 1 / 10**2)
@@ -47,7 +47,7 @@ def test_weights_are_inverse_variances():
 
 
 def test_negative_means_are_cut_at_zero_and_stay_raw():
-    made = combined(release([-9, 3], 30, "0.1"), release([-5, 3], 10, "0.3"))
+    made = combined(release([-9, 3], 30, "0.1"), release([-5, 3], 10, "0.3"), counts=["n"])
     assert made["n"][0] == 0
     assert made.raw["n"][0] < -5
     assert made.intervals["n"][0][0] == 0
@@ -63,15 +63,29 @@ def test_negative_means_are_cut_at_zero_and_stay_raw():
         release([1, 2], 3, "0.1", intervals={"n": ((None, 5), (1, None))}),
         release([1, 2], 0, "0.1"),
         release([1, 2], 3, "0.1", keys=("a", "a")),
+        release([1, 2], 3, "0.1", confidence=Fraction(1, 2)),
     ],
 )
 def test_what_cannot_be_combined_is_left_alone(other):
     fine = release([5, 6], 2, "0.3")
-    assert combined(other, fine) == fine
+    assert combined(other, fine, counts=["n"]) == fine
+
+
+def test_sums_may_be_negative():
+    def below(values, half, epsilon):
+        ends = tuple((v - half, v + half) for v in values)
+        rows = tuple(zip("ab", values, strict=True))
+        return release(values, half, epsilon, rows=rows, intervals={"n": ends})
+
+    made = combined(below([-100, -50], 30, "0.1"), below([-110, -40], 10, "0.3"), counts=[])
+    assert made["n"] == [-109, -41]
+    assert made.intervals["n"][0] == (-119, -99)
 
 
 def test_only_rows_of_both_are_combined():
-    made = combined(release([100], 10, "0.1", keys=("b",)), release([5, 6], 10, "0.3"))
+    made = combined(
+        release([100], 10, "0.1", keys=("b",)), release([5, 6], 10, "0.3"), counts=["n"]
+    )
     assert made["n"] == [5, 53]
 
 

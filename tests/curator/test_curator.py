@@ -7,6 +7,7 @@ import sys
 import textwrap
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -186,6 +187,73 @@ def test_another_state_of_the_data_is_another_question(folder):
         assert second.id != first.id
         assert spent(curator)["staff"] == "epsilon 0.6"
         assert curator.record(first.id).release == first.release
+
+
+def test_a_cheap_question_does_not_buy_an_expensive_answer(curator):
+    fine = curator.ask(COUNT, epsilon="0.9", analyst="alice")
+    cheap = curator.ask(COUNT, epsilon="0.01", analyst="bob")
+    assert str(cheap.release.guarantee.epsilon) == "1/100"
+    assert cheap.release.raw != fine.release.raw
+    assert spent(curator)["staff"] == "epsilon 0.91"
+
+
+def test_entries_and_records_do_not_show_a_hit(curator):
+    curator.ask(COUNT, epsilon="0.1", analyst="alice")
+    entries = [
+        curator.ask(q, epsilon="0.1", analyst="bob").entry for q in (COUNT, SUM, COUNT + " LIMIT 2")
+    ]
+    assert [b - a for a, b in pairwise(entries)] == [2, 2]
+    hit = curator.ask(COUNT, epsilon="0.1", analyst="bob")
+    assert curator.record(hit.id) == hit
+    assert hit.analyst == "bob"
+
+
+def test_an_analyst_learns_nothing_of_other_accounts(curator):
+    curator.ask(COUNT, epsilon="2.5")
+    with pytest.raises(BudgetExceededError) as own:
+        curator.ask(SUM, epsilon=1000, analyst="bob")
+    assert "staff@bob epsilon 1 is left" in str(own.value)
+    with pytest.raises(BudgetExceededError, match="these people does not suffice") as other:
+        curator.ask(SUM, epsilon=1, analyst="bob")
+    assert other.value.left is None
+    assert "0.5" not in str(other.value)
+
+
+def test_keys_of_analysts_are_their_own(curator):
+    first = curator.ask(COUNT, epsilon="0.1", analyst="alice", key="cron")
+    second = curator.ask(SUM, epsilon="0.1", analyst="bob", key="cron")
+    assert first.id != second.id
+    assert first.id.startswith("cron-")
+    assert second.id.startswith("cron-")
+    assert curator.ask(COUNT, epsilon="0.1", analyst="alice", key="cron") == first
+    with pytest.raises(ParameterError, match="could be any of"):
+        curator.record("cron")
+    with pytest.raises(ParameterError):
+        curator.ask(SUM, key="find-me")
+    with pytest.raises(ParameterError, match="what is left"):
+        curator.ask(SUM, key="k", with_what_is_left=True)
+
+
+def test_a_question_that_waited_through_a_restore_is_not_taken_up_again(folder, monkeypatch):
+    """It may have been answered since: the same noise on other data would show the difference."""
+    from discreet.curator.ledger.restore import restored
+
+    with Curator(folder / "policy.toml") as curator:
+        asking = curator._asking(COUNT, None, None)
+        with monkeypatch.context() as patched:
+            patched.setattr(type(asking.engine), "run", _failing)
+            with pytest.raises(EngineError):
+                curator.ask(COUNT, epsilon="0.1", key="k")
+    backup = (folder / "staff.ledger").read_bytes()
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, epsilon="0.1", key="k")
+    (folder / "staff.ledger").write_bytes(backup)
+    restored(folder / "staff.ledger")
+    with Curator(folder / "policy.toml") as curator:
+        with pytest.raises(LedgerError, match="before this ledger was restored"):
+            curator.ask(COUNT, epsilon="0.1", key="k")
+        curator.ask(COUNT, epsilon="0.1", key="new")
+        assert spent(curator)["staff"] == "epsilon 0.2"
 
 
 # refusals
@@ -378,11 +446,16 @@ def test_what_is_found_is_paid_once_and_kept(folder):
         first = curator.ask(question, epsilon="0.5", analyst="alice")
         assert "bounds of bonus found" in " ".join(first.release.notes)
         assert spent(curator)["staff"] == "epsilon 0.6"
-        assert spent(curator)["staff@alice"] == "epsilon 0.5"
+        assert spent(curator)["staff@alice"] == "epsilon 0.6"
     with Curator(folder / "policy.toml") as curator:
         assert curator.ask(question, epsilon="0.5", analyst="alice") == first
-        curator.ask("SELECT SUM(bonus) AS b FROM payroll", epsilon="0.1")
+        curator.ask("SELECT SUM(bonus) AS b FROM payroll", epsilon="0.1", analyst="bob")
         assert spent(curator)["staff"] == "epsilon 0.7"
+        assert spent(curator)["staff@bob"] == "epsilon 0.2"
+        counted = curator.ask(COUNT, epsilon="0.1", analyst="bob")
+        assert not any("bonus" in note for note in counted.release.notes)
+    with Curator(folder / "policy.toml") as curator:
+        assert curator.ask(COUNT, epsilon="0.1", analyst="bob") == counted
         verified(curator.ledger)
 
 

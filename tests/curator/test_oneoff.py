@@ -66,7 +66,7 @@ def test_a_lost_ledger_is_not_made_anew(file):
 def test_odd_names_and_missing_files(tmp_path):
     with pytest.raises(ParameterError, match="does not exist"):
         open_file(tmp_path / "nowhere.csv", columns={})
-    for pattern in ("*.csv", "a?.csv", "[ab].csv"):
+    for pattern in ("*.csv", "a?.csv"):
         with pytest.raises(ParameterError, match="not a pattern"):
             open_file(tmp_path / pattern, columns={})
     odd = tmp_path / "2024 'odd'; name.csv"

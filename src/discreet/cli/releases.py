@@ -86,7 +86,7 @@ def _from_file(name: str) -> Record | Release:
 
 
 def _from_ledger(ledger: Ledger, key: str) -> Record:
-    from discreet.curator.record import Record  # noqa: PLC0415
+    from discreet.curator.claims import own_record  # noqa: PLC0415
 
     done = ledger.answer(key)
     if done is None and len(key) >= SHORTEST:
@@ -97,7 +97,7 @@ def _from_ledger(ledger: Ledger, key: str) -> Record:
         done = ledger.answer(found[0]) if found else None
     if done is None:
         raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists all")
-    return Record.from_json(done.answer)
+    return own_record(done)
 
 
 def _release(found: Record | Release) -> Release:

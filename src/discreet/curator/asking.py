@@ -12,18 +12,19 @@ from collections.abc import Callable, Collection, Sequence
 from discreet.curator.bind import bound
 from discreet.curator.policy.model import Dataset
 from discreet.curator.questions import Question, Questions
-from discreet.curator.search import Chosen, Search, next_search
+from discreet.curator.search import Chosen, Search, next_search, used_columns
 from discreet.engines.base import Engine
 from discreet.errors import NothingFoundError, QueryError
 from discreet.exact import Exact
 from discreet.noise.source import Source
 from discreet.privacy.loss import PureLoss
-from discreet.query.plan import Plan
+from discreet.query.plan import Plan, aggregates
 from discreet.query.price import Priced, Target
 from discreet.query.request import Cells, Request
 
 __all__ = ["Asking", "named_dataset", "only_dataset"]
 
+ROWS = ""
 Look = Callable[[Request, str], Sequence[Cells]]
 
 
@@ -48,7 +49,8 @@ class Asking(Questions):
         self.version = part.version
         self.account = dataset.account(block)
         self.fingerprint = dataset.fingerprint(block)
-        self.found: list[tuple[str, PureLoss]] = []
+        self._base = schema
+        self._found: dict[str, tuple[str, PureLoss]] = {}
 
     @property
     def engine(self) -> Engine:
@@ -64,6 +66,12 @@ class Asking(Questions):
         return self._priced(plan, target)
 
     # what has to be found first
+
+    def begin(self) -> None:
+        """Forget what was found for the question before: it may have been somebody else's."""
+        if self._schema is not self._base:
+            self._declare(self._base)
+            self._found = {}
 
     def search(self, question: Question) -> Search | None:
         """The next thing that has to be found for a question."""
@@ -89,7 +97,14 @@ class Asking(Questions):
             raise NothingFoundError(str(told["nothing"]))
         chosen = Chosen.from_json(text)
         self._declare(search.applied(self._schema, chosen))
-        self.found.append((search.note(chosen), search.loss))
+        self._found[search.column or ROWS] = (search.note(chosen), search.loss)
+
+    def found_for(self, plan: Plan) -> list[tuple[str, PureLoss]]:
+        """What was found for just this question, in one order, whatever else was found before."""
+        used = used_columns(plan)
+        if any(aggregate.function != "people" for aggregate in aggregates(plan)):
+            used.add(ROWS)
+        return [told for what, told in sorted(self._found.items()) if what in used]
 
 
 def only_dataset(datasets: Collection[str]) -> str:

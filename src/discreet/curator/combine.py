@@ -6,8 +6,9 @@ with independent noises of half-widths w1 and w2 (at one confidence) the weights
 proportion to its standard deviation. The combined half-width is w = 1/sqrt(1/w1^2 + 1/w2^2).
 
 What the interval covers. For Gaussian noise w is exact. For geometric noise the sum of two has
-lighter tails than one, relative to its variance, so that w is slightly too wide at the confidences
-that are used (from 0.9 on; tests/curator/test_combine.py checks the law of the sum exactly).
+lighter tails than one, relative to its variance, so that w is slightly too wide from a confidence
+of 0.91 on (tests/curator/test_combine.py checks the law of the sum exactly). Answers of different
+confidences are not combined.
 
 Only numbers with raw values and intervals of finite width on both sides are combined: counts, sums
 and means (whose half-widths are approximate, as they were before). Everything else (quantiles,
@@ -18,6 +19,7 @@ Tested by tests/curator/test_combine.py
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 
 from discreet.curator.release import Release
@@ -27,9 +29,17 @@ from discreet.privacy.compose import sequential
 __all__ = ["combined"]
 
 
-def combined(coarse: Release, fine: Release) -> Release:
-    """The finer answer, improved by a coarser one to the same question."""
-    if coarse.columns != fine.columns or coarse.keys != fine.keys:
+def combined(coarse: Release, fine: Release, *, counts: Collection[str]) -> Release:
+    """The finer answer, improved by a coarser one to the same question.
+
+    Args:
+        coarse: the coarser answer.
+        fine: the finer one.
+        counts: the columns that are never negative.
+    """
+    if (coarse.columns, coarse.keys) != (fine.columns, fine.keys):
+        return fine
+    if coarse.confidence != fine.confidence:
         return fine
     places = {_key(coarse, i): i for i in range(len(coarse.rows))}
     if len(places) != len(coarse.rows):
@@ -46,14 +56,15 @@ def combined(coarse: Release, fine: Release) -> Release:
             j = places.get(_key(fine, i))
             if j is None:
                 continue
-            made = _better(
+            better = _better(
                 (coarse.raw[name][j], coarse.intervals[name][j]),
                 (fine.raw[name][i], fine.intervals[name][i]),
             )
-            if made is not None:
-                value, half = made
-                whole = isinstance(rows[i][column], int)
-                rows[i][column], intervals[name][i], raw[name][i] = _read(value, half, whole=whole)
+            if better is not None:
+                value, half = better
+                whole, least = isinstance(rows[i][column], int), 0 if name in counts else None
+                made = _read(value, half, whole=whole, least=least)
+                rows[i][column], intervals[name][i], raw[name][i] = made
                 used = True
     if not used:
         return fine
@@ -98,10 +109,14 @@ def _better(
     return mean, 1 / math.sqrt(total)
 
 
-def _read(value: float, half: float, *, whole: bool) -> tuple[Value, Interval, Value]:
-    """The value, its interval and the raw value: a count is whole and not negative."""
-    if not whole:
-        return value, (value - half, value + half), value
-    middle = round(value)
-    wide = math.ceil(half + abs(value - middle))
-    return max(middle, 0), (max(middle - wide, 0), max(middle + wide, 0)), value
+def _read(
+    value: float, half: float, *, whole: bool, least: int | None
+) -> tuple[Value, Interval, Value]:
+    """The value, its interval and the raw value; whole numbers stay whole, counts above 0."""
+    middle, wide = value, half
+    if whole:
+        middle = round(value)
+        wide = math.ceil(half + abs(value - middle))
+    if least is None:
+        return middle, (middle - wide, middle + wide), value
+    return max(middle, least), (max(middle - wide, least), max(middle + wide, least)), value

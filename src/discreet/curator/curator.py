@@ -13,8 +13,6 @@ Tested by tests/curator/test_curator.py
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import uuid
 from collections.abc import Callable, Collection, Mapping
@@ -27,12 +25,13 @@ from typing import Any, Self
 
 from discreet.curator.answering import Answering
 from discreet.curator.asking import Asking, named_dataset, only_dataset
+from discreet.curator.claims import OWNER, charges_of, counts_of, digest_of, own_record
 from discreet.curator.combine import combined
 from discreet.curator.ledger.amounts import Amount, cost_of
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register, retire
 from discreet.curator.ledger.steps import reached
-from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
+from discreet.curator.ledger.values import Account, Claim, Done, Pending
 from discreet.curator.offer import largest
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
@@ -49,9 +48,6 @@ from discreet.query.render import to_sql
 from discreet.version import VERSION
 
 __all__ = ["OWNER", "Curator"]
-
-OWNER = ""
-"""Who asks if no analyst is named."""
 
 
 class Curator:
@@ -164,7 +160,7 @@ class Curator:
         done = self.ledger.answer(key) or self._by_beginning(key)
         if done is None:
             raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists")
-        return Record.from_json(done.answer)
+        return self._own(done)
 
     def _by_beginning(self, key: str) -> Done | None:
         if len(key) < 4:
@@ -219,8 +215,12 @@ class Curator:
         asking = self._asking(question, dataset, block)
         family = self.policy.families[asking.dataset.family]
         who = OWNER if analyst is None else self._known(analyst)
-        self._not_expired(family, who)
-        plan = self._ready(asking, question, family)
+        named = self._key(key, who)
+        if key is not None and with_what_is_left:
+            problem = "names one price; it does not go with what is left, which changes"
+            raise ParameterError("key", key, problem)
+        self._may_ask(family, who)
+        plan = self._ready(asking, question, family, who)
         if within is not None:
             if epsilon is not None or rho is not None:
                 raise ParameterError("within", within, "goes instead of epsilon and rho")
@@ -230,16 +230,14 @@ class Curator:
             )  # fmt: skip
         said = self._priced_at({"epsilon": epsilon, "delta": delta, "rho": rho}, plan)
         target = target_of(plan, **said)
-        named = uuid.uuid4().hex[:12] if key is None else key
-        if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", named):
-            raise ParameterError("key", named, "must be 1 to 64 letters, digits, _ and -")
+        plan = replace(plan, epsilon=None, delta=None, rho=None)  # the price is no part of it
         try:
             return self._answer(asking, family, who, plan, target, named)
         except BudgetExceededError as refusal:
             smaller = self._coarser(asking, family, who, plan, target)
             if with_what_is_left and smaller is not None:
                 return self._answer(asking, family, who, plan, smaller, named)
-            raise self._offer(refusal, asking, plan, smaller) from None
+            raise self._offer(refusal, asking, who, plan, smaller) from None
 
     def _answer(
         self, asking: Asking, family: Family, who: str, plan: Plan, target: Target, key: str
@@ -250,31 +248,32 @@ class Curator:
         claim = self._claim(asking, family, who, plan, target, cost, key)
         found = self.ledger.reserve(claim)
         if isinstance(found, Done):
-            return self._handed_out(self._again(found, who), claim)
+            return self._handed_out(self._own(found), claim, plan)
         source = KeyedSource(found.noise)
         audience = "owner" if who == OWNER else "analyst"
         answering = Answering(asking.engine, audience, self._on_fault)  # type: ignore[arg-type]
         release = answering.release(
             priced, statement, source, schema=asking.schema,
-            confidence=self.policy.defaults.confidence, found_before=asking.found,
+            confidence=self.policy.defaults.confidence, found_before=asking.found_for(plan),
             asked_at=self._clock().replace(microsecond=0),
         )  # fmt: skip
         reached("after compute")
         made = self._record(asking, priced, release, found, claim, cost)
         stored = self.ledger.store(key, made.to_json())
         reached("before send")
-        return self._handed_out(Record.from_json(stored.answer), claim)
+        return self._handed_out(Record.from_json(stored.answer), claim, plan)
 
-    def _handed_out(self, record: Record, claim: Claim) -> Record:
+    def _handed_out(self, record: Record, claim: Claim, plan: Plan) -> Record:
         """A stored answer, improved by coarser ones that the same analyst has paid for.
 
         Others' answers are left out: they would show that somebody else asked.
         """
-        release = record.release
+        release, seen = record.release, [record.release]
         for done in self.ledger.paid(claim.canon, claim.analyst):
-            other = Record.from_json(done.answer)
-            if other.id != record.id and other.release.rows != record.release.rows:
-                release = combined(other.release, release)
+            other = Record.from_json(done.answer).release
+            if all(other.raw != one.raw or other.rows != one.rows for one in seen):
+                seen.append(other)
+                release = combined(other, release, counts=counts_of(plan))
         return replace(record, release=release)
 
     def _claim(
@@ -287,20 +286,19 @@ class Curator:
         cost: Amount,
         key: str,
     ) -> Claim:
-        sql = to_sql(replace(plan, epsilon=None, delta=None, rho=None), asking.schema)
+        sql = to_sql(plan, asking.schema)
         told = {
             "data": asking.fingerprint,
-            "found": [note for note, _ in asking.found],
+            "found": [note for note, _ in asking.found_for(plan)],
+            "confidence": str(self.policy.defaults.confidence),
             "plan": sql,
             "how": "rho" if target.rho is not None else "epsilon",
             "delta": str(target.delta or 0),
         }
-        canon = _digest(told)
+        canon = digest_of(told)
         account = asking.account
-        charges = [Charge(account, cost)]
-        if who != OWNER:
-            shared = family.releases == "public"
-            charges.append(Charge(f"{account}@{who}", cost, on_hit=not shared))
+        shared = family.releases == "public"
+        charges = charges_of(account, who, cost, shared=shared)
         info = {
             "sql": sql,
             "dataset": asking.dataset.name,
@@ -308,20 +306,20 @@ class Curator:
             "version": asking.version,
             "cost": cost.said(family.accounting),
         }
-        digest = _digest({"canon": canon, "who": who, "cost": [cost.main, cost.delta]})
+        digest = digest_of({"canon": canon, "who": who, "cost": [cost.main, cost.delta]})
         return Claim(
-            key, digest, canon, cost.main, who, tuple(charges), self.policy.fingerprint, info
+            key, digest, canon, cost.main, who, charges, self.policy.fingerprint, info, shared
         )
 
-    def _again(self, found: Done, who: str) -> Record:
+    def _own(self, found: Done) -> Record:
         """A stored answer; another analyst's is shown as if it had been made for this asking."""
-        record = Record.from_json(found.answer)
+        record = own_record(found)
         if found.hit != "other":
             return record
-        release = replace(record.release, asked_at=datetime.fromisoformat(found.at))
         return replace(
-            record, id=found.key, analyst=who, entry=found.seq, head=found.hash, release=release
-        )
+            record, policy_version=self.version, policy_fingerprint=self.policy.fingerprint,
+            software=f"discreet {VERSION}",
+        )  # fmt: skip
 
     def _record(
         self,
@@ -373,22 +371,25 @@ class Curator:
         if part is None:
             level = self.policy.defaults.confidence
             part = self._parts[named, block] = Asking(found, block, confidence=level)
+        part.begin()
         return part
 
-    def _ready(self, asking: Asking, question: Question, family: Family) -> Plan:
+    def _ready(self, asking: Asking, question: Question, family: Family, who: str) -> Plan:
         """The plan, after what it needs and has to be found was found, and charged."""
         while (search := asking.search(question)) is not None:
-            cost, key = cost_of([search.loss], family.accounting), asking.search_key(search)
+            cost, what = cost_of([search.loss], family.accounting), asking.search_key(search)
+            key = f"{what}-{digest_of({'who': who})[:12]}"
+            shared = family.releases == "public"
             info = {
                 "find": search.column or "rows per person",
                 "dataset": asking.dataset.name,
                 "block": asking.block,
                 "cost": cost.said(family.accounting),
             }
+            charges = charges_of(asking.account, who, cost, shared=shared)
             claim = Claim(
-                key, key, key, cost.main, OWNER, (Charge(asking.account, cost),),
-                self.policy.fingerprint, info,
-            )  # fmt: skip
+                key, key, what, cost.main, who, charges, self.policy.fingerprint, info, shared
+            )
             asking.engine.ping()
             found = self.ledger.reserve(claim)
             if isinstance(found, Pending):
@@ -407,7 +408,25 @@ class Curator:
             raise ParameterError("analyst", analyst, f"must be one of the policy's: {known}")
         return analyst
 
-    def _not_expired(self, family: Family, who: str) -> None:
+    def _key(self, key: str | None, who: str) -> str:
+        """The name of an asking: analysts have names of their own, and none can take another's."""
+        if key is None:
+            return uuid.uuid4().hex[:12]
+        named = key
+        if who != OWNER:  # nobody can take another's name, nor read one from it
+            told = {"who": who, "key": key, "ledger": self.ledger.uid}
+            named = f"{key}-{digest_of(told)[:8]}"
+        if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", named) or not key or key.startswith("find-"):
+            problem = "must be 1 to 55 letters, digits, _ and -"
+            raise ParameterError("key", key, problem)
+        return named
+
+    def _may_ask(self, family: Family, who: str) -> None:
+        if who != OWNER and family.name not in self.policy.analysts[who].allowances:
+            raise BudgetExceededError(
+                f"{who} has no allowance for {family.name}; nothing was charged",
+                asked=None, left=None, could=None,
+            )  # fmt: skip
         ends = {f"the family {family.name!r}": family.expires}
         if who != OWNER:
             ends[f"the analyst {who!r}"] = self.policy.analysts[who].expires
@@ -435,12 +454,9 @@ class Curator:
         return given
 
     def _left(self, asking: Asking, who: str) -> Amount:
-        accounts = self.ledger.accounts
-        name = asking.account
-        left = [accounts[name].left]
-        if who != OWNER and f"{name}@{who}" in accounts:
-            left.append(accounts[f"{name}@{who}"].left)
-        return Amount(min(a.main for a in left), min(a.delta for a in left))
+        """What the asker may know of: the people's budget, or an analyst's own allowance."""
+        name = asking.account if who == OWNER else f"{asking.account}@{who}"
+        return self.ledger.accounts[name].left
 
     def _coarser(
         self, asking: Asking, family: Family, who: str, plan: Plan, target: Target
@@ -449,10 +465,21 @@ class Curator:
         return largest(asking, plan, target, left, family.accounting)
 
     def _offer(
-        self, refusal: BudgetExceededError, asking: Asking, plan: Plan, smaller: Target | None
+        self,
+        refusal: BudgetExceededError,
+        asking: Asking,
+        who: str,
+        plan: Plan,
+        smaller: Target | None,
     ) -> BudgetExceededError:
-        """The refusal, with what the rest would still buy."""
-        words = str(refusal)
+        """The refusal, with what the rest would still buy; nothing of accounts of others."""
+        words, left = str(refusal), refusal.left
+        asked = refusal.asked
+        if who != OWNER and isinstance(asked, Amount) and asked.within(self._left(asking, who)):
+            words = "the budget of these people does not suffice for this question"
+            if self.ledger.accounts[asking.account].sealed:
+                words = "these data were retired: no question is answered from them any more"
+            words, left, smaller = f"{words}; nothing was charged", None, None
         could: Fraction | None = None
         if smaller is not None:
             price = asking.price(plan, epsilon=smaller.epsilon, delta=smaller.delta,
@@ -461,7 +488,7 @@ class Curator:
             said = f": {', '.join(widths)}" if widths else ""
             words += f". With {smaller} it could be answered{said} (--with-what-is-left asks it)"
             could = smaller.epsilon if smaller.epsilon is not None else smaller.rho
-        return BudgetExceededError(words, asked=refusal.asked, left=refusal.left, could=could)
+        return BudgetExceededError(words, asked=asked, left=left, could=could)
 
 
 def _read(policy: Policy | str | Path) -> Policy:
@@ -470,8 +497,3 @@ def _read(policy: Policy | str | Path) -> Policy:
     from discreet.curator.policy.reading import read_policy  # noqa: PLC0415 - it takes a while
 
     return read_policy(policy)
-
-
-def _digest(values: Mapping[str, Any]) -> str:
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()

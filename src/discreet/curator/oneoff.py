@@ -54,8 +54,8 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
         table: the table's name in a database file.
         options: for the engine, such as {"delimiter": ";"}.
     """
-    file = Path(path).absolute()
-    if any(mark in str(file) for mark in "*?["):
+    file = Path(path).resolve()  # a link has the ledger of its file
+    if any(mark in str(file) for mark in "*?"):
         raise ParameterError("file", str(path), "must be one file, not a pattern")
     if not file.exists():
         raise ParameterError("file", str(path), "does not exist")
@@ -73,8 +73,9 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
         ledger.close()
         raise
     dataset = Dataset(
-        name=_name(file, table), family=_FAMILY, source=str(file), table=table, version="file",
-        unit=unit, columns={name: declared(name, said) for name, said in columns.items()},
+        name=_name(file, table), family=_FAMILY, source=str(file), table=table,
+        version=_state(file), unit=unit,
+        columns={name: declared(name, said) for name, said in columns.items()},
         lookups={}, row_limit=MOST_ROWS, options=dict(options or {}), blocks={},
         folder=file.parent,
     )  # fmt: skip
@@ -102,6 +103,12 @@ def _limit(ledger: Ledger, budget: Exact | None) -> Limit:
         )
         raise ParameterError("budget", str(budget), problem)
     return limit_of(epsilon=account.total.value())
+
+
+def _state(file: Path) -> str:
+    """A name for what the file holds now: a changed file is other data."""
+    told = file.stat()
+    return f"{told.st_size}-{told.st_mtime_ns}"
 
 
 def _name(file: Path, table: str | None) -> str:

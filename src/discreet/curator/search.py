@@ -21,7 +21,7 @@ from discreet.query.plan import Plan, aggregates
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Bounds, FindBounds, PerPerson, Schema
 
-__all__ = ["Chosen", "Search", "next_search"]
+__all__ = ["Chosen", "Search", "next_search", "used_columns"]
 
 _SUPPOSED = Bounds(1, 1_000_000)
 """Bounds that stand for those to be found while a question is only checked."""
@@ -105,7 +105,7 @@ def next_search(question: Question, schema: Schema) -> Search | None:
     if wanted:
         supposed = {**schema.columns, **dict.fromkeys(wanted, _SUPPOSED)}
         plan = plan_of(question, replace(schema, columns=supposed))
-        for column in sorted(_columns(plan) & set(wanted)):
+        for column in sorted(used_columns(plan) & set(wanted)):
             said = schema.columns[column]
             assert isinstance(said, FindBounds)  # noqa: S101 - it is wanted
             loss = PureLoss(neighbours=neighbours, epsilon=said.epsilon)
@@ -119,7 +119,7 @@ def next_search(question: Question, schema: Schema) -> Search | None:
     return None
 
 
-def _columns(plan: Plan) -> set[str]:
+def used_columns(plan: Plan) -> set[str]:
     """The columns that a question uses."""
     roots = [plan.where, *(g.value for g in plan.groupings)]
     for aggregate in aggregates(plan):

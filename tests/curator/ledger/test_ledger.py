@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,7 +148,7 @@ def test_anothers_question_costs_the_allowance_only(ledger, either):
     done = ask(ledger, either, claim("a", canon="q"))
     hit = ledger.reserve(claim("b", canon="q", analyst="bob"))
     assert isinstance(hit, Done)
-    assert (hit.answer, hit.hit) == (done.answer, "other")
+    assert (hit.key, hit.answer, hit.hit, hit.analyst) == ("b", done.answer, "other", "bob")
     assert spent(ledger) == {"staff": 1, "staff@ann": 1, "staff@bob": 1}
     assert ledger.answer("b").answer == done.answer
     before = state(ledger)
@@ -169,7 +170,7 @@ def test_a_question_that_waits_is_no_hit(ledger, either):
 def test_many_hits_are_found_at_once(ledger, either):
     done = ask(ledger, either, claim("a", canon="q"))
     for number in range(30):
-        got = ledger.reserve(claim(f"b{number}", canon="q", analyst="bob", size=UNIT - number))
+        got = ledger.reserve(claim(f"b{number}", canon="q", analyst="bob"))
         assert got.answer == done.answer
     assert spent(ledger) == {"staff": 1, "staff@ann": 1, "staff@bob": 1}
 
@@ -205,8 +206,19 @@ def test_the_best_answer_is_given(ledger, either):
         ledger.store(f"k{number}", f"answer {number}")
     got = ledger.reserve(claim("last", canon="q", size=2))
     assert (got.key, got.answer) == ("k1", "answer 1")
-    hit = ledger.reserve(claim("bob", canon="q", size=4, analyst="bob"))
-    assert hit.answer == "answer 1"
+    for size, found in ((4, None), (9, "answer 1"), (3, "answer 1")):
+        hit = ledger.reserve(claim(f"bob{size}", canon="q", size=size, analyst="bob"))
+        assert isinstance(hit, Pending) if found is None else hit.answer == found
+
+
+def test_a_better_answer_of_somebody_else_serves_only_where_answers_are_public(ledger, either):
+    ask(ledger, either, claim("a", canon="q", size=5, cost=5))
+    asked = claim("b", canon="q", size=3, cost=3, analyst="bob")
+    assert isinstance(ledger.reserve(asked), Pending)
+    public = replace(claim("c", canon="q", size=2, cost=2, analyst="bob"), public=True)
+    hit = ledger.reserve(public)
+    assert (hit.hit, hit.analyst) == ("other", "bob")
+    verified(ledger)
 
 
 def test_other_questions_are_no_hits(ledger, either):

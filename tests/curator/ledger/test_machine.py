@@ -40,14 +40,15 @@ class Model:
                 return "refused"
             return ("done", self.rows[key][1]) if self.rows[key][1] else "pending"
         canon, size, analyst = asked
-        good = [
+        done = [
             (row[0][1], -number, row)
             for number, row in enumerate(self.rows.values())
             if row[1] and row[0][0] == canon and row[0][1] >= size
         ]
-        own = [found for found in good if found[2][0][2] == analyst]
+        own = [found for found in done if found[2][0][2] == analyst]
         if own:
             return "done", max(own)[2][1]
+        good = [found for found in done if found[0] == size]  # of others only what is equal
         payers = [f"staff@{analyst}"] if good else ["staff", f"staff@{analyst}"]
         limits = {"staff": 0 if self.sealed else TOTAL}
         if any(self.spent[p] + size > limits.get(p, ALLOWANCE) for p in payers):
@@ -98,8 +99,8 @@ class Machine(RuleBasedStateMachine):
         else:
             got = self.ledger.reserve(asked)
             assert isinstance(got, Done)
-            assert (got.key, got.answer) == (wanted[1], self.model.answers[wanted[1]])
-            note(self.place.sent, key=got.key, of=got.key, answer=got.answer)
+            assert got.answer == self.model.answers[wanted[1]]
+            note(self.place.sent, key=got.key, of=wanted[1], answer=got.answer)
 
     @precondition(lambda self: self.noise)
     @rule(data=st.data(), again=st.sampled_from(["", " again"]))

@@ -127,7 +127,7 @@ def test_the_best_answer_is_found_by_the_index(ledger):
     from discreet.curator.ledger.writing import _BY_CANON
 
     text = Statement(_BY_CANON, ledger._database.dialect)._text
-    plan = ledger._database._raw.execute(f"EXPLAIN QUERY PLAN {text}", ("c", 1, "done", 1, 0))
+    plan = ledger._database._raw.execute(f"EXPLAIN QUERY PLAN {text}", ("c", 1, 9, "done", 1, 0))
     words = " ".join(row[3] for row in plan.fetchall())
     assert "discreet_question_canon" in words
     assert "TEMP B-TREE" not in words

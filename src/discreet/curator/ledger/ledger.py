@@ -10,6 +10,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -256,7 +257,7 @@ class Ledger:
                     "the ledger follows another version of the policy than this question was "
                     "priced under; read the policy again. Nothing was charged"
                 )
-            stored = on.stored(claim.canon, claim.size, claim.analyst)
+            stored = on.stored(claim)
             if stored is not None and stored["analyst"] == claim.analyst:
                 return on.done(stored, "own")
             charges = [c for c in claim.charges if stored is None or c.on_hit]
@@ -273,10 +274,22 @@ class Ledger:
                 "info": dict(claim.info),
             }
             if stored is not None:
-                entry = on.append("hit", {**body, "of": stored["key"]})
-                on.put(claim, entry, state="done", noise=None, answer=f"@{stored['key']}")
+                claim = replace(claim, size=int(stored["size"]))
+                entry = on.append("hit", {**body, "size": claim.size, "of": stored["key"]})
+                pointer = f"@{stored['key']}"
+                on.put(claim, entry, state="done", noise=None, answer=pointer)
+                digest = hashlib.sha256(pointer.encode()).hexdigest()
+                on.append("done", {"key": claim.key, "answer": digest, "at": body["at"]})
                 made = on.done(stored, "other")
-                return Done(claim.key, made.answer, entry.seq, entry.hash, "other", str(body["at"]))
+                return Done(
+                    claim.key,
+                    made.answer,
+                    entry.seq,
+                    entry.hash,
+                    "other",
+                    str(body["at"]),
+                    claim.analyst,
+                )
             entry = on.append("reserve", body)
             noise = new_key()
             on.put(claim, entry, state="reserved", noise=noise, answer=None)
@@ -288,16 +301,17 @@ class Ledger:
             raise ParameterError("answer", None, "must not begin with @: that is another's answer")
         with self.writing() as on:
             on.name = "store"
-            seq = on.finish(key, answer)
+            waited = on.finish(key, answer)
             reached("in store")
-            if seq is None:
+            if waited is None:
                 known = on.question(key)
                 if known is None:
                     raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
                 return on.done(known, "")
             digest = hashlib.sha256(answer.encode()).hexdigest()
             on.append("done", {"key": key, "answer": digest, "at": self.now()})
-            return Done(key, answer, seq, on.hash_at(seq))
+            seq, analyst = waited
+            return Done(key, answer, seq, on.hash_at(seq), analyst=analyst)
 
     def answer(self, key: str) -> Done | None:
         """What was stored under a key."""

@@ -60,6 +60,7 @@ class Claim:
         charges: who pays.
         policy: the fingerprint of the policy under which the price was made.
         info: what the log should tell, plain values.
+        public: whether answers to others are public too; then a better one serves as well.
     """
 
     key: str
@@ -70,6 +71,7 @@ class Claim:
     charges: tuple[Charge, ...]
     policy: str
     info: Mapping[str, Any]
+    public: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -106,6 +108,7 @@ class Done:
         hit: "" if it is this asking's own, "own" if the same analyst asked before, "other" if the
             answer was made for another analyst.
         at: for another analyst's answer, when this one asked.
+        analyst: who asked.
     """
 
     key: str
@@ -114,3 +117,4 @@ class Done:
     hash: str
     hit: str = ""
     at: str = ""
+    analyst: str = ""

@@ -87,10 +87,7 @@ def _follow(made: Rebuilt, entry: Entry) -> None:
                 _change(made, number, spent=account.spent + Amount(main, delta))
             _ask(made, entry, values)
         case "done":
-            question = made.questions.get(values["key"])
-            if question is None or question.state != "reserved":
-                raise LedgerError(f"entry {entry.seq} answers a question that was not charged")
-            question.state, question.answer = "done", str(values["answer"])
+            _answer(made, entry, values)
         case "create":
             pass
         case kind:
@@ -107,8 +104,17 @@ def _ask(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
         of = made.questions.get(values["of"])
         if of is None or of.state != "done":
             raise LedgerError(f"entry {entry.seq} gives an answer that was not there")
-        asked.state, asked.answer = "done", _hash(f"@{values['of']}")
+        asked.answer = _hash(f"@{values['of']}")
     made.questions[values["key"]] = asked
+
+
+def _answer(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
+    question = made.questions.get(values["key"])
+    if question is None or question.state != "reserved":
+        raise LedgerError(f"entry {entry.seq} answers a question that was not charged")
+    if question.answer not in (None, str(values["answer"])):
+        raise LedgerError(f"entry {entry.seq} gives another answer than was there")
+    question.state, question.answer = "done", str(values["answer"])
 
 
 def _hash(text: str) -> str:

@@ -29,6 +29,12 @@ _SET_POLICY = (
 LEDGER = select(t.ledger)
 _POLICY = select(t.ledger.c.policy)
 _APPEND = insert(t.entry)
+_LOST = (
+    select(t.entry.c.seq)
+    .where(t.entry.c.seq > bindparam("after"))
+    .where(t.entry.c.kind == "lost")
+    .limit(1)
+)
 _ENTRY = select(t.entry).where(t.entry.c.seq == bindparam("which"))
 HASH_AT = select(t.entry.c.hash).where(t.entry.c.seq == bindparam("at"))
 _BY_KEY = select(t.question).where(t.question.c.key == bindparam("asked"))
@@ -36,6 +42,7 @@ _BY_CANON = (
     select(t.question)
     .where(t.question.c.canon == bindparam("asked"))
     .where(t.question.c.size >= bindparam("least"))
+    .where(t.question.c.size <= bindparam("most"))
     .where(t.question.c.state == "done")
     .order_by(t.question.c.size.desc(), t.question.c.seq)
     .limit(1)
@@ -54,7 +61,7 @@ _FINISH = (
     .where(t.question.c.key == bindparam("asked"))
     .where(t.question.c.state == "reserved")
     .values(state="done", noise=None, answer=bindparam("told"))
-    .returning(t.question.c.seq)
+    .returning(t.question.c.seq, t.question.c.analyst)
 )
 _PAY = (
     update(t.account)
@@ -138,19 +145,21 @@ class Writing:
         row = self.run(_BY_KEY, asked=key).fetchone()
         return None if row is None else dict(zip(t.question.c.keys(), row, strict=True))
 
-    def stored(self, canon: str, least: int, analyst: str) -> dict[str, Any] | None:
-        """The best answer to a question that is at least so good: an own one, else anybody's.
+    def stored(self, claim: Claim) -> dict[str, Any] | None:
+        """An answer that serves a claim: an own one that is as good, or anybody's that is equal.
 
-        Anybody's is never one that points at another: that one was there before, and is as good.
+        A better one of somebody else would show that it was asked for, and be worth more than was
+        paid; it serves only where answers are public. Anybody's is never one that points at
+        another: that one was there before.
         """
-        if least > LARGEST:
+        if claim.size > LARGEST:
             return None
-        best = self.run(_BY_CANON, asked=canon, least=least).fetchone()
-        if best is None:
-            return None
-        found = dict(zip(t.question.c.keys(), best, strict=True))
-        own = [row for row in self.paid(canon, analyst) if row["size"] >= least]
-        return own[-1] if own else found
+        most = LARGEST if claim.public else claim.size
+        best = self.run(_BY_CANON, asked=claim.canon, least=claim.size, most=most).fetchone()
+        own = [row for row in self.paid(claim.canon, claim.analyst) if row["size"] >= claim.size]
+        if own:
+            return own[-1]
+        return None if best is None else dict(zip(t.question.c.keys(), best, strict=True))
 
     def paid(self, canon: str, analyst: str) -> list[dict[str, Any]]:
         """The answers to a question that an analyst has paid for, the best last."""
@@ -166,6 +175,12 @@ class Writing:
             )
         if known["state"] == "done":
             return self.done(known, "")
+        if self.run(_LOST, after=known["seq"]).fetchone() is not None:
+            raise LedgerError(
+                f"the question {claim.key!r} was charged before this ledger was restored from a "
+                "backup, and may have been answered since; its noise cannot be used again. Ask "
+                "with a new key. Nothing was charged"
+            )
         return self.pending(known)
 
     def pending(self, row: Mapping[str, Any]) -> Pending:
@@ -181,13 +196,14 @@ class Writing:
         """The answer of a row; of one that points at another's, with this asking's own marks."""
         seq, answer = int(row["seq"]), row["answer"]
         if not answer.startswith("@"):
-            return Done(row["key"], answer, seq, self.hash_at(seq), hit)
+            who = row["analyst"]
+            return Done(row["key"], answer, seq, self.hash_at(seq), hit, analyst=who)
         pointed = self.question(answer[1:])
         if pointed is None or pointed["answer"] is None or pointed["answer"].startswith("@"):
             raise LedgerError("a stored answer is missing; `discreet ledger verify` says more")
         found = self.run(_ENTRY, which=seq).fetchone()
         at = str(Entry(int(found[0]), str(found[1]), str(found[2]), str(found[3])).values()["at"])
-        return Done(row["key"], pointed["answer"], seq, str(found[3]), "other", at)
+        return Done(row["key"], pointed["answer"], seq, str(found[3]), "other", at, row["analyst"])
 
     def pay(self, charges: Sequence[Charge]) -> list[list[int]]:
         """Charge the accounts, or refuse; what each paid, for the log."""
@@ -232,10 +248,10 @@ class Writing:
             analyst=claim.analyst, state=state, noise=noise, answer=answer, seq=entry.seq,
         )  # fmt: skip
 
-    def finish(self, key: str, answer: str) -> int | None:
-        """Write the answer into the row of an asking; its entry, or None if it was not waiting."""
+    def finish(self, key: str, answer: str) -> tuple[int, str] | None:
+        """Write an answer into its row; the entry and the asker, or None if it was not waiting."""
         row = self.run(_FINISH, asked=key, told=answer).fetchone()
-        return None if row is None else int(row[0])
+        return None if row is None else (int(row[0]), str(row[1]))
 
 
 def account_of(row: Sequence[Any]) -> Account:

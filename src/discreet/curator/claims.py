@@ -1,0 +1,59 @@
+"""What a claim is made of: who pays, what is asked, and which columns of an answer are counts.
+
+Tested by tests/curator/test_curator.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger.values import Charge, Done
+from discreet.curator.record import Record
+from discreet.query.plan import Plan, PostAggregate
+
+__all__ = ["OWNER", "charges_of", "counts_of", "digest_of", "own_record"]
+
+OWNER = ""
+"""Who asks if no analyst is named."""
+
+
+def charges_of(account: str, who: str, cost: Amount, *, shared: bool) -> tuple[Charge, ...]:
+    """Who pays: the asker's allowance first, so that a refusal is about that, then the people."""
+    people = Charge(account, cost)
+    if who == OWNER:
+        return (people,)
+    return Charge(f"{account}@{who}", cost, on_hit=not shared), people
+
+
+def counts_of(plan: Plan) -> set[str]:
+    """The columns of an answer that are never negative."""
+    return {
+        output.name
+        for output in plan.outputs
+        if isinstance(output.value, PostAggregate)
+        and output.value.aggregate.function in ("count", "people")
+    }
+
+
+def digest_of(values: Mapping[str, Any]) -> str:
+    """A hash of plain values, the same for equal ones."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def own_record(found: Done) -> Record:
+    """A stored answer as its asker sees it: another's has the marks of the own asking."""
+    record = Record.from_json(found.answer)
+    if found.hit != "other":
+        return record
+    release = replace(record.release, asked_at=datetime.fromisoformat(found.at))
+    return replace(
+        record, id=found.key, analyst=found.analyst, entry=found.seq, head=found.hash,
+        release=release,
+    )  # fmt: skip
