@@ -368,6 +368,30 @@ def test_names_create_no_budget(folder):
         Curator.register(folder / "policy.toml")
 
 
+def test_another_spelling_of_a_source_creates_no_budget(folder):
+    text = (folder / "policy.toml").read_text()
+    other = '[family.other]\nepsilon = 3\nneighbours = "add_or_remove"\n'
+    (folder / "policy.toml").write_text(text + other)
+    Curator.register(folder / "policy.toml", new_people=["other"])
+    moved = text.replace('family = "staff"', 'family = "other"')
+    for source in ("payroll.csv", "payrol*.csv", "./x/../payroll.csv"):
+        spelled = moved.replace('source = "payroll.csv"', f'source = "{source}"')
+        (folder / "policy.toml").write_text(spelled + other)
+        with pytest.raises(LedgerError, match="belongs to the family 'staff'"):
+            Curator.register(folder / "policy.toml")
+
+
+def test_a_question_that_waited_is_not_answered_after_retirement(curator, monkeypatch):
+    asking = curator._asking(COUNT, None, None)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(asking.engine), "run", _failing)
+        with pytest.raises(EngineError):
+            curator.ask(COUNT, epsilon="0.1", key="k")
+    curator.retire("payroll")
+    with pytest.raises(BudgetExceededError, match="retired"):
+        curator.ask(COUNT, epsilon="0.1", key="k")
+
+
 def test_two_datasets_of_one_family_share_a_budget(folder):
     text = (folder / "policy.toml").read_text()
     write_rows(folder / "pensions.csv", seed=3)

@@ -71,3 +71,20 @@ def test_tables():
     for source, table in (("/d/a.db", None), (PG, ""), ("/d/a.tsv", "t")):
         with pytest.raises(ParameterError, match="table"):
             placed_table(source, table)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        ("/d/2024-*.csv", "/d/*-01.csv", True),
+        ("/d/2024-*.csv", "/d/2025-*.csv", False),
+        ("/d/a?.csv", "/d/?b.csv", True),
+        ("/d/a?.csv", "/d/b?.csv", False),
+        ("/d/[ab].csv", "/d/[bc].csv", True),
+        ("/d/*", "/d/*.csv", True),
+        ("/d/*.csv", "/e/*.csv", False),
+    ],
+)
+def test_two_patterns(one, other, meet):
+    assert overlap((one, None), (other, None)) is meet
+    assert overlap((other, None), (one, None)) is meet

@@ -9,7 +9,8 @@ Tested by tests/curator/ledger/test_registry.py
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,7 @@ class Registration:
         families: the accounts of people, with their limits.
         allowances: the accounts of analysts, with theirs; "staff@alice".
         sources: whose data each source holds: the family by the source's address.
+        overlap: whether two sources may hold the same rows.
     """
 
     fingerprint: str
@@ -45,6 +47,7 @@ class Registration:
     families: Mapping[str, Limit]
     allowances: Mapping[str, Limit]
     sources: Mapping[str, str]
+    overlap: Callable[[str, str], bool] = operator.eq
 
 
 def register(
@@ -103,12 +106,13 @@ def _check_people(
     families = {name for values in before for name in values["families"]}
     sources = {source: name for values in before for source, name in values["sources"].items()}
     for source, family in wanted.sources.items():
-        if sources.get(source, family) != family:
-            raise LedgerError(
-                f"{source} belongs to the family {sources[source]!r}, where its people have a "
-                f"budget; the policy now says {family!r}. A new name creates no new budget: keep "
-                f"{sources[source]!r}. Nothing was changed"
-            )
+        for known, name in sources.items():
+            if name != family and wanted.overlap(source, known):
+                raise LedgerError(
+                    f"{known} belongs to the family {name!r}, where its people have a budget; the "
+                    f"policy now says {family!r} for {source}. A new name creates no new budget: "
+                    f"keep {name!r}. Nothing was changed"
+                )
     added = sorted(set(wanted.families) - set(families))
     unsaid = [name for name in added if families and name not in new_people]
     if unsaid:

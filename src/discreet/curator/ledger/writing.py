@@ -175,6 +175,13 @@ class Writing:
             )
         if known["state"] == "done":
             return self.done(known, "")
+        payers = {charge.account for charge in claim.charges}
+        if any(account.sealed and account.name in payers for account in self.accounts()):
+            raise BudgetExceededError(
+                "these data were retired: no question is answered from them any more; nothing was "
+                "charged",
+                asked=None, left=None, could=None,
+            )  # fmt: skip
         if self.run(_LOST, after=known["seq"]).fetchone() is not None:
             raise LedgerError(
                 f"the question {claim.key!r} was charged before this ledger was restored from a "

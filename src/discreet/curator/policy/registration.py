@@ -5,9 +5,12 @@ Tested by tests/curator/policy/test_registration.py
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from discreet.curator.ledger.amounts import Limit
 from discreet.curator.ledger.registry import Registration
 from discreet.curator.policy.model import Policy
+from discreet.curator.policy.sources import overlap, placed
 
 __all__ = ["registration"]
 
@@ -30,4 +33,18 @@ def registration(policy: Policy) -> Registration:
             for account in families:
                 if account.partition("/")[0] == family:
                     allowances[f"{account}@{analyst.name}"] = limit
-    return Registration(policy.fingerprint, policy.canonical(), families, allowances, sources)
+
+    def overlapping(one: str, other: str) -> bool:
+        return overlap(_split(one, policy.folder), _split(other, policy.folder))
+
+    return Registration(
+        policy.fingerprint, policy.canonical(), families, allowances, sources, overlapping
+    )
+
+
+def _split(address: str, folder: Path) -> tuple[str, str | None]:
+    """The source and the table of an address as the ledger has it."""
+    source, mark, table = address.rpartition("#")
+    if not mark:
+        source, table = address, ""
+    return placed(source, folder), table or None

@@ -78,13 +78,43 @@ def overlap(one: Source, other: Source) -> bool:
     a, b = _real(first), _real(second)
     if a == b:
         return _table(table) == _table(other_table)
-    return _covers(a, b) or _covers(b, a)
+    return _covers(a, b) or _covers(b, a) or (_is_pattern(a) and _is_pattern(b) and _meet(a, b))
 
 
 def _covers(a: str, b: str) -> bool:
     """Whether a is a folder above b, or a pattern that b fits."""
     inside = b.startswith(a.rstrip(os.sep) + os.sep) and _kind(a) == ""
-    return inside or (any(letter in a for letter in _PATTERN) and fnmatchcase(b, a))
+    return inside or (_is_pattern(a) and fnmatchcase(b, a))
+
+
+def _is_pattern(path: str) -> bool:
+    return any(letter in path for letter in _PATTERN)
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether some name fits both patterns; a set of letters counts as any letter.
+
+    >>> _meet("/d/2024-*.csv", "/d/*-01.csv"), _meet("/d/2024-*.csv", "/d/2025-*.csv")
+    (True, False)
+    """
+    a, b = (re.sub(r"\[.[^]]*\]", "?", re.sub(r"\*+", "*", text)) for text in (one, other))
+    reach = {(0, 0)}  # how far of each a common name may have come
+    seen: set[tuple[int, int]] = set()
+    while reach:
+        i, j = at = reach.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        x, y = a[i : i + 1], b[j : j + 1]
+        if not x and not y:
+            return True
+        if x == "*":
+            reach |= {(i + 1, j)} | ({(i, j + 1)} if y else set())
+        if y == "*":
+            reach |= {(i, j + 1)} | ({(i + 1, j)} if x else set())
+        if x and y and (x == y or "?" in (x, y)):
+            reach.add((i + 1, j + 1))
+    return False
 
 
 def _real(path: str) -> str:
