@@ -95,7 +95,7 @@ def _begin(barrier, work, *arguments):
     work(*arguments)
 
 
-def compared(pairs, workers, number, repeats=5):
+def compared(pairs, workers, number, repeats=3):
     found = {name: [] for name in pairs}
     for _ in range(repeats):
         for name, (work, address, head) in pairs.items():
