@@ -54,6 +54,27 @@ def test_people_may_have_many_rows(file):
         open_file(file, columns={"dept": ["a", "b"]}, max_rows=3)
 
 
+def test_a_link_has_the_budget_of_its_file(file):
+    link = file.with_name("link.csv")
+    link.symlink_to(file)
+    for path in (file, link):
+        with open_file(path, columns={"dept": ["a", "b"]}) as curator:
+            curator.ask(f"SELECT COUNT(*) AS n FROM {curator.query().schema.name}", epsilon=1)
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        assert left(curator) == "epsilon 9"
+    assert not link.with_name("link.csv.ledger").exists()
+
+
+def test_a_changed_file_is_other_data(file):
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        before = curator.ask(COUNT, epsilon=1)
+    file.write_text("id,dept,pay\n" + "1,a,1\n" * 9000)
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        after = curator.ask(COUNT, epsilon=1)
+        assert after.release["n"][0] > 8000 > before.release["n"][0]  # noise: below 1e-300
+        assert left(curator) == "epsilon 8"
+
+
 def test_a_lost_ledger_is_not_made_anew(file):
     with open_file(file, columns={"dept": ["a", "b"]}) as curator:
         curator.ask(COUNT, epsilon=1)

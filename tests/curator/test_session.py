@@ -254,7 +254,9 @@ def test_finding_bounds_is_paid_for_and_said():
     assert str(session.left) == "epsilon 0.5"  # found once
 
 
-def test_finding_nothing_is_said_and_stays_paid():
+def test_finding_nothing_is_said_and_stays_paid(monkeypatch):
+    """False alarm: one in 10^12, where a search itself allows one in 100."""
+    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
     columns = COLUMNS | {"salary": dp.Bounds.find(epsilon="0.5")}
     session = table([], columns=columns).session(epsilon=2)
     with pytest.raises(dp.NothingFoundError, match="was spent"):
@@ -372,3 +374,13 @@ def test_equal_constants_of_different_kinds_are_different_questions():
     for said, value in (("TRUE", True), ("1", 1)):
         text = f"SELECT CASE WHEN COUNT(*) > -1000 THEN {said} ELSE {said} END AS x FROM t"
         assert session.ask(text, epsilon="1/4")["x"][0] is value
+
+
+@pytest.mark.parametrize("how", [{"epsilon": 0}, {"epsilon": 1, "within": 3}, {}])
+def test_nothing_is_searched_for_a_question_that_is_refused(how):
+    columns = {"x": dp.Bounds.find(epsilon="0.1")}
+    t = dp.Table({"x": list(range(500))}, unit=dp.PerRow(), columns=columns, name="t")
+    session = t.session(epsilon=3)
+    with pytest.raises(dp.DiscreetError):
+        session.ask("SELECT SUM(x) AS s FROM t", **how)
+    assert session.spent.epsilon == 0

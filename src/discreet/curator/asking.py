@@ -11,20 +11,20 @@ from collections.abc import Callable, Collection, Sequence
 
 from discreet.curator.bind import bound
 from discreet.curator.policy.model import Dataset
-from discreet.curator.questions import Question, Questions
-from discreet.curator.search import Chosen, Search, next_search, used_columns
+from discreet.curator.questions import Question, Questions, plan_of
+from discreet.curator.search import Chosen, Search, next_search, supposed
 from discreet.engines.base import Engine
 from discreet.errors import NothingFoundError, QueryError
 from discreet.exact import Exact
 from discreet.noise.source import Source
 from discreet.privacy.loss import PureLoss
-from discreet.query.plan import Plan, aggregates
-from discreet.query.price import Priced, Target
+from discreet.query.plan import Plan
+from discreet.query.price import Priced, Target, priced
 from discreet.query.request import Cells, Request
+from discreet.query.schema import Schema
 
 __all__ = ["Asking", "named_dataset", "only_dataset"]
 
-ROWS = ""
 Look = Callable[[Request, str], Sequence[Cells]]
 
 
@@ -50,7 +50,7 @@ class Asking(Questions):
         self.account = dataset.account(block)
         self.fingerprint = dataset.fingerprint(block)
         self._base = schema
-        self._found: dict[str, tuple[str, PureLoss]] = {}
+        self.found: list[tuple[str, PureLoss]] = []
 
     @property
     def engine(self) -> Engine:
@@ -68,10 +68,19 @@ class Asking(Questions):
     # what has to be found first
 
     def begin(self) -> None:
-        """Forget what was found for the question before: it may have been somebody else's."""
+        """Forget what was found for the question before: it may have been somebody else's.
+
+        So `found` holds what this question needed, in one order, in every process.
+        """
         if self._schema is not self._base:
             self._declare(self._base)
-            self._found = {}
+            self.found = []
+
+    def supposed(self, question: Question, wanted: Callable[[Plan, Schema], Target]) -> Priced:
+        """The question at its price, as if all had been found: refused before a search is paid."""
+        schema = supposed(self._base)
+        plan = plan_of(question, schema)
+        return priced(plan, schema, wanted(plan, schema))
 
     def search(self, question: Question) -> Search | None:
         """The next thing that has to be found for a question."""
@@ -97,14 +106,7 @@ class Asking(Questions):
             raise NothingFoundError(str(told["nothing"]))
         chosen = Chosen.from_json(text)
         self._declare(search.applied(self._schema, chosen))
-        self._found[search.column or ROWS] = (search.note(chosen), search.loss)
-
-    def found_for(self, plan: Plan) -> list[tuple[str, PureLoss]]:
-        """What was found for just this question, in one order, whatever else was found before."""
-        used = used_columns(plan)
-        if any(aggregate.function != "people" for aggregate in aggregates(plan)):
-            used.add(ROWS)
-        return [told for what, told in sorted(self._found.items()) if what in used]
+        self.found.append((search.note(chosen), search.loss))
 
 
 def only_dataset(datasets: Collection[str]) -> str:

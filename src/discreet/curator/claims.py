@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -15,9 +17,10 @@ from typing import Any
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.values import Charge, Done
 from discreet.curator.record import Record
+from discreet.errors import ParameterError
 from discreet.query.plan import Plan, PostAggregate
 
-__all__ = ["OWNER", "charges_of", "counts_of", "digest_of", "own_record"]
+__all__ = ["OWNER", "charges_of", "counts_of", "digest_of", "key_of", "own_record"]
 
 OWNER = ""
 """Who asks if no analyst is named."""
@@ -45,6 +48,18 @@ def digest_of(values: Mapping[str, Any]) -> str:
     """A hash of plain values, the same for equal ones."""
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def key_of(key: str | None, who: str, ledger: str) -> str:
+    """The name of an asking: an analyst can neither take another's name nor read one from it."""
+    if key is None:
+        return uuid.uuid4().hex[:12]
+    named = key
+    if who != OWNER:
+        named = f"{key}-{digest_of({'who': who, 'key': key, 'ledger': ledger})[:8]}"
+    if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", named) or not key or key.startswith("find-"):
+        raise ParameterError("key", key, "must be 1 to 55 letters, digits, _ and -")
+    return named
 
 
 def own_record(found: Done) -> Record:

@@ -13,8 +13,6 @@ Tested by tests/curator/test_curator.py
 
 from __future__ import annotations
 
-import re
-import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -23,9 +21,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from discreet.curator.answering import Answering
+from discreet.curator.answering import Answering, Audience
 from discreet.curator.asking import Asking, named_dataset, only_dataset
-from discreet.curator.claims import OWNER, charges_of, counts_of, digest_of, own_record
+from discreet.curator.claims import OWNER, charges_of, counts_of, digest_of, key_of, own_record
 from discreet.curator.combine import combined
 from discreet.curator.ledger.amounts import Amount, cost_of
 from discreet.curator.ledger.ledger import Ledger
@@ -35,16 +33,17 @@ from discreet.curator.ledger.values import Account, Claim, Done, Pending
 from discreet.curator.offer import largest
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
-from discreet.curator.questions import Question, target_of
+from discreet.curator.questions import Question, wanted_target
 from discreet.curator.record import Record
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError, QueryError
 from discreet.exact import Exact
 from discreet.noise.source import KeyedSource
 from discreet.query.build import Query
-from discreet.query.explain import Price, epsilon_for, unit_words
+from discreet.query.explain import Price, unit_words
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
 from discreet.query.render import to_sql
+from discreet.query.schema import Schema
 from discreet.version import VERSION
 
 __all__ = ["OWNER", "Curator"]
@@ -215,29 +214,35 @@ class Curator:
         asking = self._asking(question, dataset, block)
         family = self.policy.families[asking.dataset.family]
         who = OWNER if analyst is None else self._known(analyst)
-        named = self._key(key, who)
+        named = key_of(key, who, self.ledger.uid)
         if key is not None and with_what_is_left:
             problem = "names one price; it does not go with what is left, which changes"
             raise ParameterError("key", key, problem)
         self._may_ask(family, who)
+
+        def wanted(plan: Plan, schema: Schema) -> Target:
+            said = {"epsilon": epsilon, "delta": delta, "rho": rho}
+            if within is None:
+                said = self._priced_at(said, plan)
+            level = self.policy.defaults.confidence
+            return wanted_target(
+                plan, schema, **said, within=within, rows=rows, column=column, confidence=level
+            )
+
+        supposed = asking.supposed(question, wanted)  # refused here, nothing was searched for
+        cost_of(supposed.losses, family.accounting)
         plan = self._ready(asking, question, family, who)
-        if within is not None:
-            if epsilon is not None or rho is not None:
-                raise ParameterError("within", within, "goes instead of epsilon and rho")
-            epsilon = epsilon_for(
-                plan, asking.schema, within=within, column=column, rows=rows, delta=delta,
-                confidence=self.policy.defaults.confidence,
-            )  # fmt: skip
-        said = self._priced_at({"epsilon": epsilon, "delta": delta, "rho": rho}, plan)
-        target = target_of(plan, **said)
+        target = wanted(plan, asking.schema)
         plan = replace(plan, epsilon=None, delta=None, rho=None)  # the price is no part of it
         try:
             return self._answer(asking, family, who, plan, target, named)
         except BudgetExceededError as refusal:
-            smaller = self._coarser(asking, family, who, plan, target)
+            smaller = None  # where the asker may not know what is left
+            if refusal.left is not None:
+                smaller = self._coarser(asking, family, who, plan, target)
             if with_what_is_left and smaller is not None:
                 return self._answer(asking, family, who, plan, smaller, named)
-            raise self._offer(refusal, asking, who, plan, smaller) from None
+            raise self._offer(refusal, asking, plan, smaller) from None
 
     def _answer(
         self, asking: Asking, family: Family, who: str, plan: Plan, target: Target, key: str
@@ -246,15 +251,15 @@ class Curator:
         cost = cost_of(priced.losses, family.accounting)
         asking.engine.ping()
         claim = self._claim(asking, family, who, plan, target, cost, key)
-        found = self.ledger.reserve(claim)
+        found = self._reserve(claim, asking)
         if isinstance(found, Done):
             return self._handed_out(self._own(found), claim, plan)
         source = KeyedSource(found.noise)
-        audience = "owner" if who == OWNER else "analyst"
-        answering = Answering(asking.engine, audience, self._on_fault)  # type: ignore[arg-type]
+        audience: Audience = "owner" if who == OWNER else "analyst"
+        answering = Answering(asking.engine, audience, self._on_fault)
         release = answering.release(
             priced, statement, source, schema=asking.schema,
-            confidence=self.policy.defaults.confidence, found_before=asking.found_for(plan),
+            confidence=self.policy.defaults.confidence, found_before=asking.found,
             asked_at=self._clock().replace(microsecond=0),
         )  # fmt: skip
         reached("after compute")
@@ -263,15 +268,33 @@ class Curator:
         reached("before send")
         return self._handed_out(Record.from_json(stored.answer), claim, plan)
 
-    def _handed_out(self, record: Record, claim: Claim, plan: Plan) -> Record:
-        """A stored answer, improved by coarser ones that the same analyst has paid for.
+    def _reserve(self, claim: Claim, asking: Asking) -> Pending | Done:
+        """Charge; an analyst who is refused learns nothing of accounts that others share."""
+        try:
+            return self.ledger.reserve(claim)
+        except BudgetExceededError as refusal:
+            asked, who = refusal.asked, claim.analyst
+            if who == OWNER or not isinstance(asked, Amount):
+                raise
+            if not asked.within(self._left(asking, who)):
+                raise
+            words = "the budget of these people does not suffice for this question"
+            if self.ledger.accounts[asking.account].sealed:
+                words = "these data were retired: no question is answered from them any more"
+        words += "; nothing was charged"
+        raise BudgetExceededError(words, asked=asked, left=None, could=None)
 
-        Others' answers are left out: they would show that somebody else asked.
+    def _handed_out(self, record: Record, claim: Claim, plan: Plan) -> Record:
+        """A stored answer, improved by those that the same analyst has paid for before it.
+
+        Others' answers are left out: they would show that somebody else asked. Later ones are left
+        out, too: one asking is answered in one way, for good.
         """
         release, seen = record.release, [record.release]
         for done in self.ledger.paid(claim.canon, claim.analyst):
             other = Record.from_json(done.answer).release
-            if all(other.raw != one.raw or other.rows != one.rows for one in seen):
+            known = any(other.raw == one.raw and other.rows == one.rows for one in seen)
+            if done.seq < record.entry and not known:
                 seen.append(other)
                 release = combined(other, release, counts=counts_of(plan))
         return replace(record, release=release)
@@ -289,7 +312,7 @@ class Curator:
         sql = to_sql(plan, asking.schema)
         told = {
             "data": asking.fingerprint,
-            "found": [note for note, _ in asking.found_for(plan)],
+            "found": [note for note, _ in asking.found],
             "confidence": str(self.policy.defaults.confidence),
             "plan": sql,
             "how": "rho" if target.rho is not None else "epsilon",
@@ -391,7 +414,7 @@ class Curator:
                 key, key, what, cost.main, who, charges, self.policy.fingerprint, info, shared
             )
             asking.engine.ping()
-            found = self.ledger.reserve(claim)
+            found = self._reserve(claim, asking)
             if isinstance(found, Pending):
                 look = Answering(asking.engine, "analyst", self._on_fault).look
                 found = self.ledger.store(
@@ -407,19 +430,6 @@ class Curator:
             known = ", ".join(self.policy.analysts) or "none"
             raise ParameterError("analyst", analyst, f"must be one of the policy's: {known}")
         return analyst
-
-    def _key(self, key: str | None, who: str) -> str:
-        """The name of an asking: analysts have names of their own, and none can take another's."""
-        if key is None:
-            return uuid.uuid4().hex[:12]
-        named = key
-        if who != OWNER:  # nobody can take another's name, nor read one from it
-            told = {"who": who, "key": key, "ledger": self.ledger.uid}
-            named = f"{key}-{digest_of(told)[:8]}"
-        if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", named) or not key or key.startswith("find-"):
-            problem = "must be 1 to 55 letters, digits, _ and -"
-            raise ParameterError("key", key, problem)
-        return named
 
     def _may_ask(self, family: Family, who: str) -> None:
         if who != OWNER and family.name not in self.policy.analysts[who].allowances:
@@ -465,21 +475,10 @@ class Curator:
         return largest(asking, plan, target, left, family.accounting)
 
     def _offer(
-        self,
-        refusal: BudgetExceededError,
-        asking: Asking,
-        who: str,
-        plan: Plan,
-        smaller: Target | None,
+        self, refusal: BudgetExceededError, asking: Asking, plan: Plan, smaller: Target | None
     ) -> BudgetExceededError:
-        """The refusal, with what the rest would still buy; nothing of accounts of others."""
-        words, left = str(refusal), refusal.left
-        asked = refusal.asked
-        if who != OWNER and isinstance(asked, Amount) and asked.within(self._left(asking, who)):
-            words = "the budget of these people does not suffice for this question"
-            if self.ledger.accounts[asking.account].sealed:
-                words = "these data were retired: no question is answered from them any more"
-            words, left, smaller = f"{words}; nothing was charged", None, None
+        """The refusal, with what the rest would still buy."""
+        words = str(refusal)
         could: Fraction | None = None
         if smaller is not None:
             price = asking.price(plan, epsilon=smaller.epsilon, delta=smaller.delta,
@@ -488,7 +487,7 @@ class Curator:
             said = f": {', '.join(widths)}" if widths else ""
             words += f". With {smaller} it could be answered{said} (--with-what-is-left asks it)"
             could = smaller.epsilon if smaller.epsilon is not None else smaller.rho
-        return BudgetExceededError(words, asked=asked, left=left, could=could)
+        return BudgetExceededError(words, asked=refusal.asked, left=refusal.left, could=could)
 
 
 def _read(policy: Policy | str | Path) -> Policy:

@@ -21,7 +21,15 @@ from discreet.query.render import to_sql
 from discreet.query.schema import Schema
 from discreet.query.sql import parse
 
-__all__ = ["NOTHING", "Question", "Questions", "plan_of", "rounded_down", "target_of"]
+__all__ = [
+    "NOTHING",
+    "Question",
+    "Questions",
+    "plan_of",
+    "rounded_down",
+    "target_of",
+    "wanted_target",
+]
 
 NOTHING = "(nothing is read: the answer is public)"
 _KEPT = 256
@@ -68,6 +76,29 @@ def target_of(plan: Plan, epsilon: Exact | None, delta: Exact | None, rho: Exact
     if delta is None and rho is None:
         delta = plan.delta
     return Target(epsilon=epsilon, delta=delta, rho=rho)
+
+
+def wanted_target(  # noqa: PLR0913 - every word that a question may say about its price
+    plan: Plan,
+    schema: Schema,
+    *,
+    epsilon: Exact | None,
+    delta: Exact | None,
+    rho: Exact | None,
+    within: Exact | None,
+    rows: Exact | None,
+    column: str | None,
+    confidence: Fraction,
+) -> Target:
+    """What a question may cost: a price, or as much as an accuracy costs."""
+    if within is not None:
+        if epsilon is not None or rho is not None:
+            raise ParameterError("within", within, "goes instead of epsilon and rho")
+        epsilon = epsilon_for(
+            plan, schema, within=within, confidence=confidence, column=column, rows=rows,
+            delta=delta,
+        )  # fmt: skip
+    return target_of(plan, epsilon, delta, rho)
 
 
 def rounded_down(value: Fraction) -> Fraction:

@@ -21,7 +21,7 @@ from discreet.query.plan import Plan, aggregates
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Bounds, FindBounds, PerPerson, Schema
 
-__all__ = ["Chosen", "Search", "next_search", "used_columns"]
+__all__ = ["Chosen", "Search", "next_search", "supposed"]
 
 _SUPPOSED = Bounds(1, 1_000_000)
 """Bounds that stand for those to be found while a question is only checked."""
@@ -80,11 +80,7 @@ class Search:
             return replace(schema, columns={**schema.columns, self.column: chosen.bounds})
         unit = schema.unit
         assert isinstance(unit, PerPerson)  # noqa: S101 - else there is nothing to find
-        found = PerPerson(
-            unit.column, max_rows=chosen.rows, max_groups=unit.max_groups, bounding=unit.bounding,
-            neighbours=unit.neighbours, people=unit.people, together=unit.together,
-        )  # fmt: skip
-        return replace(schema, unit=found)
+        return replace(schema, unit=_with_rows(unit, chosen.rows))
 
     def note(self, chosen: Chosen) -> str:
         """What was chosen, in words."""
@@ -95,6 +91,22 @@ class Search:
         return f"rows per person found: at most {chosen.rows} count, {cost}"
 
 
+def supposed(schema: Schema) -> Schema:
+    """The declaration as if everything had been found: to check a question before it is paid."""
+    columns = {n: _SUPPOSED if isinstance(d, FindBounds) else d for n, d in schema.columns.items()}
+    made, unit = replace(schema, columns=columns), schema.unit
+    if isinstance(unit, PerPerson) and unit.max_rows == "find":
+        made = replace(made, unit=_with_rows(unit, 1))
+    return made
+
+
+def _with_rows(unit: PerPerson, rows: int | None) -> PerPerson:
+    return PerPerson(
+        unit.column, max_rows=rows, max_groups=unit.max_groups, bounding=unit.bounding,
+        neighbours=unit.neighbours, people=unit.people, together=unit.together,
+    )  # fmt: skip
+
+
 def next_search(question: Question, schema: Schema) -> Search | None:
     """The first thing that a question needs and that has to be found; None if nothing is left.
 
@@ -103,9 +115,8 @@ def next_search(question: Question, schema: Schema) -> Search | None:
     neighbours = schema.unit.neighbours
     wanted = [name for name, said in schema.columns.items() if isinstance(said, FindBounds)]
     if wanted:
-        supposed = {**schema.columns, **dict.fromkeys(wanted, _SUPPOSED)}
-        plan = plan_of(question, replace(schema, columns=supposed))
-        for column in sorted(used_columns(plan) & set(wanted)):
+        plan = plan_of(question, supposed(schema))
+        for column in sorted(_columns(plan) & set(wanted)):
             said = schema.columns[column]
             assert isinstance(said, FindBounds)  # noqa: S101 - it is wanted
             loss = PureLoss(neighbours=neighbours, epsilon=said.epsilon)
@@ -119,7 +130,7 @@ def next_search(question: Question, schema: Schema) -> Search | None:
     return None
 
 
-def used_columns(plan: Plan) -> set[str]:
+def _columns(plan: Plan) -> set[str]:
     """The columns that a question uses."""
     roots = [plan.where, *(g.value for g in plan.groupings)]
     for aggregate in aggregates(plan):

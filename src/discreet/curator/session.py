@@ -22,11 +22,11 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 from discreet.curator.answering import Answering, Audience
-from discreet.curator.questions import Question, Questions, rounded_down, target_of
+from discreet.curator.questions import Question, Questions, plan_of, rounded_down, wanted_target
 from discreet.curator.release import Release
-from discreet.curator.search import next_search
+from discreet.curator.search import next_search, supposed
 from discreet.engines.base import Engine
-from discreet.errors import BudgetExceededError, DiscreetError, ParameterError
+from discreet.errors import BudgetExceededError, DiscreetError
 from discreet.exact import Exact, shown, written
 from discreet.noise.source import system_source
 from discreet.privacy.balance import Balance
@@ -34,9 +34,9 @@ from discreet.privacy.budget import Chargeable
 from discreet.privacy.guarantee import Guarantee, same_neighbours
 from discreet.privacy.loss import Loss, PureLoss
 from discreet.query.build import Query
-from discreet.query.explain import epsilon_for, price_of
+from discreet.query.explain import price_of
 from discreet.query.plan import Plan
-from discreet.query.price import Priced, Target
+from discreet.query.price import Priced, Target, priced
 from discreet.query.schema import Schema
 
 __all__ = ["Session"]
@@ -112,15 +112,15 @@ class Session(Questions):
             confidence: of the intervals, and of `within`.
         """
         level = self._level(confidence)
-        if within is not None and (epsilon is not None or rho is not None):
-            raise ParameterError("within", within, "goes instead of epsilon and rho")
-        plan = self._ready(question)
-        if within is not None:
-            epsilon = epsilon_for(
-                plan, self._schema, within=within, confidence=level, column=column, rows=rows,
-                delta=delta,
+
+        def wanted(plan: Plan, schema: Schema) -> Target:
+            return wanted_target(
+                plan, schema, epsilon=epsilon, delta=delta, rho=rho, within=within, rows=rows,
+                column=column, confidence=level,
             )  # fmt: skip
-        target = target_of(plan, epsilon, delta, rho)
+
+        plan = self._ready(question, wanted)
+        target = wanted(plan, self._schema)
         priced, statement = self._priced(plan, target)
         try:
             return self._answer(priced, statement, level)
@@ -169,8 +169,15 @@ class Session(Questions):
         self._engine.ping()
         self._budget.charge(*losses)
 
-    def _ready(self, question: Question) -> Plan:
-        """The plan, after everything that it needs and that has to be found was found."""
+    def _ready(self, question: Question, wanted: Callable[[Plan, Schema], Target]) -> Plan:
+        """The plan, after everything that it needs and that has to be found was found.
+
+        A question that would be refused anyway is refused before anything is spent on finding.
+        """
+        if next_search(question, self._schema) is not None:
+            schema = supposed(self._schema)
+            plan = plan_of(question, schema)
+            priced(plan, schema, wanted(plan, schema))
         while (search := next_search(question, self._schema)) is not None:
             statement = self._engine.statement(search.request)
             self._charge([search.loss])
