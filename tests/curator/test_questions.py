@@ -82,8 +82,8 @@ def test_unknown_columns_of_a_price():
 
 def test_what_was_decided_is_remembered():
     session = table().session(epsilon=1000)
-    first = session._priced(session.plan(BY_DEPT), session_target())
-    assert session._priced(session.plan(BY_DEPT), session_target()) is first
+    first = session.priced(session.plan(BY_DEPT), session_target())
+    assert session.priced(session.plan(BY_DEPT), session_target()) is first
     for year in range(300):  # more than are kept
         session.plan(f"SELECT COUNT(*) AS n FROM t WHERE age > {year / 4}")
     assert len(session._plans) <= 256

@@ -61,10 +61,6 @@ class Asking(Questions):
         """Let go of the data."""
         self._engine.close()
 
-    def priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
-        """The question with its noise, and its statement."""
-        return self._priced(plan, target)
-
     # what has to be found first
 
     def begin(self) -> None:

@@ -30,7 +30,7 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register, retire
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.values import Account, Claim, Done, Pending
-from discreet.curator.offer import largest
+from discreet.curator.offer import largest, widths
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
 from discreet.curator.questions import Question, wanted_target
@@ -471,8 +471,11 @@ class Curator:
     def _coarser(
         self, asking: Asking, family: Family, who: str, plan: Plan, target: Target
     ) -> Target | None:
-        left = self._left(asking, who)
-        return largest(asking, plan, target, left, family.accounting)
+        left, accounting = self._left(asking, who), family.accounting
+        return largest(
+            asking, plan, target, lambda found: cost_of(found.losses, accounting).within(left),
+            left=left.value(), adds_up=accounting == "pure" or target.rho is not None,
+        )  # fmt: skip
 
     def _offer(
         self, refusal: BudgetExceededError, asking: Asking, plan: Plan, smaller: Target | None
@@ -481,10 +484,7 @@ class Curator:
         words = str(refusal)
         could: Fraction | None = None
         if smaller is not None:
-            price = asking.price(plan, epsilon=smaller.epsilon, delta=smaller.delta,
-                                 rho=smaller.rho)  # fmt: skip
-            widths = [f"{x.name} within {x.half_width:,.3g}" for x in price if x.half_width]
-            said = f": {', '.join(widths)}" if widths else ""
+            said = widths(asking, plan, smaller, confidence=self.policy.defaults.confidence)
             words += f". With {smaller} it could be answered{said} (--with-what-is-left asks it)"
             could = smaller.epsilon if smaller.epsilon is not None else smaller.rho
         return BudgetExceededError(words, asked=refusal.asked, left=refusal.left, could=could)

@@ -1,73 +1,98 @@
 """What a budget's rest would still buy: the same question, coarser.
 
+An offer is a price that fits into what is left, rounded down to three digits, so that it can be
+typed. Where prices add up, what is left is the price; where they do not (a budget in rho, a price
+in epsilon), it is searched for. If delta is what is short, smaller ones are tried.
 Tested by tests/curator/test_offer.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 
-from discreet.curator.asking import Asking
-from discreet.curator.ledger.amounts import Accounting, Amount, cost_of
-from discreet.curator.questions import rounded_down
+from discreet.curator.questions import Questions, rounded_down
 from discreet.errors import DiscreetError
+from discreet.query.explain import price_of
 from discreet.query.plan import Plan
-from discreet.query.price import Target
+from discreet.query.price import Priced, Target
 
-__all__ = ["largest"]
+__all__ = ["largest", "widths"]
 
 _STEPS = 24
 _DELTAS = 8
+_LESS = (Fraction(1), Fraction(99, 100), Fraction(1, 2))
+"""What is left may fall short of its own price by the rounding up of the parts of a question."""
 
 
 def largest(
-    asking: Asking, plan: Plan, target: Target, left: Amount, accounting: Accounting
+    questions: Questions,
+    plan: Plan,
+    asked: Target,
+    fits: Callable[[Priced], bool],
+    *,
+    left: Fraction,
+    adds_up: bool = True,
 ) -> Target | None:
-    """The largest price, up to the asked one, at which a question fits into what is left.
+    """The largest price, up to the asked one, at which a question fits; None if nothing does.
 
-    Rounded down to three digits, so that it can be typed; None if nothing fits.
+    Args:
+        questions: what can be asked.
+        plan: the question.
+        asked: what it was to cost.
+        fits: whether a priced question is affordable.
+        left: what is left: the price that fits, if prices add up; else where the search begins.
+        adds_up: whether a price is what is taken off.
     """
-    asked = target.rho if target.rho is not None else target.epsilon
-    assert asked is not None  # noqa: S101 - one of the two is there
-    deltas = [None] if target.delta is None else [target.delta / 2**i for i in range(_DELTAS)]
-    for delta in deltas:
-        found = _most(asking, plan, left, accounting, asked, delta, rho=target.rho is not None)
+    most = asked.rho if asked.rho is not None else asked.epsilon
+    if most is None:  # pragma: no cover - a target has one of them
+        return None
+
+    def tried(delta: Fraction | None, price: Fraction) -> Target | None:
+        rounded = rounded_down(price)
+        if rounded <= 0:
+            return None
+        try:
+            named = {"epsilon": rounded} if asked.rho is None else {"rho": rounded}
+            target = Target(**named, delta=delta)
+            return target if fits(questions.priced(plan, target)[0]) else None
+        except DiscreetError:
+            return None
+
+    for delta in _deltas(asked):
+        found = None
+        for less in _LESS:
+            found = found or tried(delta, min(most, left) * less)
+        if found is not None and not adds_up:
+            found = _searched(partial(tried, delta), most, found)
         if found is not None:
             return found
     return None
 
 
-def _most(
-    asking: Asking,
-    plan: Plan,
-    left: Amount,
-    accounting: Accounting,
-    asked: Fraction,
-    delta: Fraction | None,
-    *,
-    rho: bool,
-) -> Target | None:
-    def fits(price: Fraction) -> Target | None:
-        rounded = rounded_down(price)
-        if rounded <= 0:
-            return None
-        try:
-            target = Target(rho=rounded) if rho else Target(epsilon=rounded, delta=delta)
-            priced, _ = asking.priced(plan, target)
-            return target if cost_of(priced.losses, accounting).within(left) else None
-        except DiscreetError:
-            return None
+def _deltas(asked: Target) -> Iterator[Fraction | None]:
+    for i in range(_DELTAS if asked.delta is not None else 1):
+        yield None if asked.delta is None else asked.delta / 2**i
 
-    straight = min(asked, left.value())  # where the price is what is added up
-    found = fits(straight)
-    if found is not None and (accounting == "pure" or rho):
-        return found
-    low, high = Fraction(0), asked
+
+def _searched(tried: Callable[[Fraction], Target | None], most: Fraction, found: Target) -> Target:
+    """The largest price that fits, by halving, from one that does."""
+    low, high = found.rho if found.rho is not None else found.epsilon, most
     for _ in range(_STEPS):
+        assert low is not None  # noqa: S101 - a target has one of them
         middle = (low + high) / 2
-        tried = fits(middle)
-        if tried is None:
+        better = tried(middle)
+        if better is None:
             high = middle
         else:
-            low, found = middle, tried
+            low, found = middle, better
     return found
+
+
+def widths(questions: Questions, plan: Plan, target: Target, *, confidence: Fraction) -> str:
+    """How accurate the numbers of a question would be, in words: ": n within 10"; or nothing."""
+    priced, _ = questions.priced(plan, target)
+    price = price_of(priced, confidence=confidence)
+    said = [f"{x.name} within {x.half_width:,.3g}" for x in price if x.half_width]
+    return f": {', '.join(said)}" if said else ""

@@ -142,7 +142,7 @@ class Questions:
             found = self._plans.keep(question, plan_of(question, self._schema))
         return found
 
-    def _priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
+    def priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
         """The question with its noise, and its statement: decided once for equal questions."""
         said = repr((plan.outputs, plan.having, plan.order))  # TRUE and 1 are equal, and differ
         key = (plan, said, target)
@@ -182,7 +182,7 @@ class Questions:
             rows: the size of a group, for means.
         """
         plan = self.plan(question)
-        found, _ = self._priced(plan, target_of(plan, epsilon, delta, rho))
+        found, _ = self.priced(plan, target_of(plan, epsilon, delta, rho))
         return price_of(found, confidence=self._level(confidence), rows=rows)
 
     def epsilon_for(
@@ -217,18 +217,7 @@ class Questions:
         plan = self.plan(question)
         if epsilon is None and rho is None and plan.epsilon is None and plan.rho is None:
             epsilon = 1
-        found, statement = self._priced(plan, target_of(plan, epsilon, delta, rho))
+        found, statement = self.priced(plan, target_of(plan, epsilon, delta, rho))
         return explained(
             found, statement=statement, sql=to_sql(plan, self._schema), confidence=self._confidence
         )
-
-
-def _pretty(statement: str, dialect: str) -> str:
-    """The statement on many lines; as it is where that cannot be done."""
-    from sqlglot import parse_one  # noqa: PLC0415
-    from sqlglot.errors import SqlglotError  # noqa: PLC0415
-
-    try:
-        return parse_one(statement, read=dialect).sql(dialect=dialect, pretty=True)
-    except SqlglotError:
-        return statement

@@ -22,11 +22,12 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 from discreet.curator.answering import Answering, Audience
-from discreet.curator.questions import Question, Questions, plan_of, rounded_down, wanted_target
+from discreet.curator.offer import largest, widths
+from discreet.curator.questions import Question, Questions, plan_of, wanted_target
 from discreet.curator.release import Release
 from discreet.curator.search import next_search, supposed
 from discreet.engines.base import Engine
-from discreet.errors import BudgetExceededError, DiscreetError
+from discreet.errors import BudgetExceededError
 from discreet.exact import Exact, shown, written
 from discreet.noise.source import system_source
 from discreet.privacy.balance import Balance
@@ -34,7 +35,6 @@ from discreet.privacy.budget import Chargeable
 from discreet.privacy.guarantee import Guarantee, same_neighbours
 from discreet.privacy.loss import Loss, PureLoss
 from discreet.query.build import Query
-from discreet.query.explain import price_of
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target, priced
 from discreet.query.schema import Schema
@@ -121,7 +121,7 @@ class Session(Questions):
 
         plan = self._ready(question, wanted)
         target = wanted(plan, self._schema)
-        priced, statement = self._priced(plan, target)
+        priced, statement = self.priced(plan, target)
         try:
             return self._answer(priced, statement, level)
         except BudgetExceededError as refusal:
@@ -133,28 +133,23 @@ class Session(Questions):
         """The refusal, with what the rest of the budget would still buy."""
         could = refusal.could
         words = f"this question costs {target}, and {self.left} is left; nothing was charged"
-        least = rounded_down(could) if isinstance(could, Fraction) and could > 0 else None
-        offer = "; the budget is spent" if least is None else self._offer(plan, target, least)
-        return BudgetExceededError(
-            words + offer, asked=refusal.asked, left=refusal.left, could=could
-        )
+        if isinstance(could, Fraction) and could > 0:
+            words += self._offer(plan, target, could)
+        else:
+            words += "; the budget is spent"
+        return BudgetExceededError(words, asked=refusal.asked, left=refusal.left, could=could)
 
-    def _offer(self, plan: Plan, target: Target, least: Fraction) -> str:
+    def _offer(self, plan: Plan, target: Target, left: Fraction) -> str:
         """A smaller epsilon, or a smaller delta, at which the question would be answered."""
-        epsilon = least if target.epsilon is None else min(least, target.epsilon)
-        deltas = [None] if target.delta is None else [target.delta / 2**i for i in range(8)]
-        for delta in deltas:
-            try:
-                found, _ = self._priced(plan, Target(epsilon=epsilon, delta=delta))
-            except DiscreetError:
-                continue
-            if self._budget.affords(*found.losses):
-                price = price_of(found, confidence=self._confidence)
-                widths = [f"{x.name} within {x.half_width:,.3g}" for x in price if x.half_width]
-                more = "" if delta is None else f", delta={written(delta)}"
-                said = f": {', '.join(widths)}" if widths else ""
-                return f". Ask it with epsilon={shown(epsilon)}{more}{said}"
-        return ". It needs a delta: open a session with session(epsilon=..., delta=...)"
+        asked = target if target.epsilon is not None else Target(epsilon=left)
+        smaller = largest(
+            self, plan, asked, lambda found: self._budget.affords(*found.losses), left=left
+        )
+        if smaller is None or smaller.epsilon is None:
+            return ". It needs a delta: open a session with session(epsilon=..., delta=...)"
+        more = "" if smaller.delta is None else f", delta={written(smaller.delta)}"
+        said = widths(self, plan, smaller, confidence=self._confidence)
+        return f". Ask it with epsilon={shown(smaller.epsilon)}{more}{said}"
 
     def _answer(self, question: Priced, statement: str, confidence: Fraction) -> Release:
         if question.request.parts:
