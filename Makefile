@@ -28,7 +28,7 @@ demo: $(READY)  ## a made-up payroll under a policy: questions, a ledger, two fi
 	@$(BIN)/discreet demo --out demo-output
 
 test: $(READY)  ## all tests
-	@$(BIN)/python -m pytest -q -n $(JOBS)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(JOBS)
 
 check: $(READY)  ## format, lint, types, import contracts, fast tests
 	@$(BIN)/ruff format --check .

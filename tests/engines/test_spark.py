@@ -392,10 +392,10 @@ class TestContract(EngineContract):
 
 @pytest.mark.usefixtures("ansi")
 def test_compiled_code_and_both_ways_with_failures_change_nothing(spark_engine_of):
-    """Every twentieth request of the corpus, with the settings that users have."""
+    """Every fortieth request of the corpus, with the settings that users have."""
     rows = corpus.main_rows()
     engine = spark_engine_of(rows, corpus.TYPES)
-    for request in list(REQUESTS.values())[::20]:
+    for request in list(REQUESTS.values())[::40]:
         check(engine, rows, request)
 
 
