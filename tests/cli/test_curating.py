@@ -175,7 +175,7 @@ def test_retire_seals(registered, run):
     answer = run("ask", "policy.toml", COUNT, "--epsilon", "0.5").stdout
     assert "staff is retired" in run("retire", "policy.toml", "payroll").stdout
     assert json.loads(run("retire", "policy.toml", "payroll", "--json").stdout) == {
-        "retired": "staff"
+        "retired": ["staff"]
     }
     assert "retired" in run("ask", "policy.toml", BY_DEPARTMENT, code=3).stderr
     again = run("ask", "policy.toml", COUNT, "--epsilon", "0.5")

@@ -364,7 +364,7 @@ def _claim(curator):
 
 def test_a_retired_dataset_answers_from_the_store_only(curator):
     first = curator.ask(COUNT, analyst="alice")
-    assert curator.retire("payroll") == "staff"
+    assert curator.retire("payroll") == ("staff",)
     with pytest.raises(BudgetExceededError, match="retired"):
         curator.ask(SUM, analyst="alice")
     assert curator.ask(COUNT, analyst="alice") == first
@@ -471,6 +471,12 @@ people = "shared"
             curator.ask(COUNT, epsilon="2.5")
         curator.ask(SUM, epsilon="0.3", block="q1", analyst="bob")
         assert spent(curator)["staff/q1@bob"] == "epsilon 0.3"
+        assert curator.retire("payroll", "q1") == ("staff/q1",)
+        assert not curator.accounts()["staff"].sealed
+        assert curator.retire("payroll") == ("staff", "staff/q1")
+        for block in (None, "q1", "q2"):
+            with pytest.raises(BudgetExceededError, match="retired"):
+                curator.ask(SUM, epsilon="0.01", block=block)
 
 
 def test_zcdp_accounts_add_up_rhos(folder):

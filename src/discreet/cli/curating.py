@@ -369,16 +369,20 @@ def retire(
     block: o.Block = None,
     as_json: o.Json = False,  # noqa: FBT002
 ) -> None:
-    """Seal the budget of a dataset: nothing is answered from the data any more; answers stay.
+    """Seal the budgets of a dataset: nothing is answered from the data any more; answers stay.
+
+    All its blocks are sealed with it, and so is every dataset over the same people. With --block
+    only the budget of that block.
 
     Example: [bold]discreet retire policy.toml payroll[/bold]
     """
     from discreet.curator.curator import Curator  # noqa: PLC0415
 
     with Curator(policy) as curator:
-        account = curator.retire(dataset, block)
+        accounts = curator.retire(dataset, block)
     if as_json:
-        typer.echo(json.dumps({"retired": account}))
+        typer.echo(json.dumps({"retired": accounts}))
         return
-    typer.echo(f"{account} is retired: no question is answered from its data any more.")
+    for account in accounts:
+        typer.echo(f"{account} is retired: no question is answered from its data any more.")
     typer.echo("What was released stays: discreet ledger show lists it.")

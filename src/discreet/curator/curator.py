@@ -170,11 +170,13 @@ class Curator:
             raise ParameterError("release", key, f"could be any of {', '.join(found[:5])}")
         return self.ledger.answer(found[0]) if found else None
 
-    def retire(self, dataset: str, block: str | None = None) -> str:
-        """Seal the budget behind a dataset: nothing is answered from the data any more."""
-        account = self._dataset(dataset).account(block)
-        retire(self.ledger, account)
-        return account
+    def retire(self, dataset: str, block: str | None = None) -> tuple[str, ...]:
+        """Seal the budgets behind a dataset, or one part: nothing is answered from it any more."""
+        found = self._dataset(dataset)
+        parts = [None, *found.blocks] if block is None else [block]
+        accounts = tuple(dict.fromkeys(found.account(part) for part in parts))
+        retire(self.ledger, *accounts)
+        return accounts
 
     # questions
 

@@ -182,16 +182,17 @@ def _moved(on: Writing, found: Account, limit: Limit, *, allowed: bool) -> list[
     return [f"{found.name}: {words}"]
 
 
-def retire(ledger: Ledger, name: str) -> None:
-    """Seal an account: no question is answered from its data any more; stored answers stay."""
+def retire(ledger: Ledger, *names: str) -> None:
+    """Seal accounts: no question is answered from their data any more; stored answers stay."""
     with ledger.writing() as on:
         on.name = "retire"
         there = {a.name: a for a in on.accounts()}
-        if name not in there:
-            known = ", ".join(sorted(there)) or "none"
-            raise LedgerError(f"the ledger has no account {name!r}; there are: {known}")
-        if there[name].sealed:
-            return
-        on.run(_SEAL, which=name)
-        on.append("seal", {"id": there[name].id, "at": ledger.now()})
-        on.spent[there[name].id] = there[name].total  # a backup that is put back has nothing left
+        for name in names:
+            if name not in there:
+                known = ", ".join(sorted(there)) or "none"
+                raise LedgerError(f"the ledger has no account {name!r}; there are: {known}")
+            if there[name].sealed:
+                continue
+            on.run(_SEAL, which=name)
+            on.append("seal", {"id": there[name].id, "at": ledger.now()})
+            on.spent[there[name].id] = there[name].total  # a backup put back has nothing left
