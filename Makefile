@@ -55,4 +55,4 @@ format: $(READY)  ## rewrite the code in the house format
 	@$(BIN)/ruff check --fix .
 
 clean:  ## remove the environment and everything made
-	rm -rf $(VENV) build demo-output docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build demo-output gallery-output docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 import discreet
-from discreet.cli import curating, files, ledgers, proving, releases
+from discreet.cli import curating, files, galleries, ledgers, proving, releases
 from discreet.cli.errors import Guarded
 from discreet.cli.plain import Plain
 
@@ -62,7 +62,7 @@ for _panel, _commands in (
     ("Hold data under a policy", (curating.init, curating.check, curating.register, curating.ask,
                                   curating.explain, curating.budget, curating.retire)),
     ("Stored releases", (releases.show, releases.plot, releases.report, releases.export)),
-    ("Believe it", (proving.audit, proving.demo)),
+    ("Believe it", (proving.audit, proving.demo, galleries.gallery)),
 ):  # fmt: skip
     for _command in _commands:
         app.command(cls=Plain, rich_help_panel=_panel)(_command)

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from discreet.audit.report import AuditRow
     from discreet.curator.ledger.values import Account
     from discreet.gallery.demo import Demo
+    from discreet.gallery.experiment import Experiment, Found
 
-__all__ = ["audit_table", "progress", "show_demo"]
+__all__ = ["audit_table", "progress", "show_demo", "show_experiment"]
 
 Step = Callable[[str, int, int], None]
 
@@ -142,3 +143,30 @@ def _spent(account: Account) -> str:
     bar = f"[cyan]{'█' * full}[/cyan][dim]{'░' * (24 - full)}[/dim]"
     words = f"{account.left.said(account.accounting)} of {shown(account.total.value())} left"
     return f"{escape(account.name):<14} {bar}  {words}"
+
+
+def show_experiment(one: Experiment, found: Found, saved: Sequence[Path]) -> None:
+    """An experiment of the gallery: its numbers, what to know about them, and its figures."""
+    screen = console()
+    screen.print(f"\n[bold]{escape(one.title)}[/bold]", soft_wrap=True)
+    screen.print(escape(one.about), style="dim")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("number")
+    table.add_column("ours", justify="right")
+    told = any(fact.theirs is not None for fact in found)
+    if told:
+        table.add_column("the source says", justify="right")
+        table.add_column("source")
+    if any(fact.remark for fact in found):
+        table.add_column("remark")
+    for fact in found:
+        beside = ["" if fact.theirs is None else str(fact.theirs), fact.source] if told else []
+        remark = [fact.remark] if any(each.remark for each in found) else []
+        table.add_row(*map(escape, (fact.name, str(fact.ours), *beside, *remark)))
+    screen.print(table)
+    for note in found.notes:
+        screen.print(escape(" ".join(note.split())))
+    for figure in found.figures:
+        files = ", ".join(str(path) for path in saved if path.stem == figure.name)
+        screen.print(f"\n[bold]{escape(files)}[/bold]")
+        screen.print(escape(figure.caption))
