@@ -94,6 +94,50 @@ def test_two_who_have_it_open_see_each_other(anchor):
     other.close()
 
 
+def test_what_was_read_under_an_older_lock_is_not_believed(anchor):
+    other = again(anchor)
+    for seq in range(1, 9, 2):
+        with anchor.locked():
+            assert anchor.head == head(seq - 1) if seq > 1 else START
+            anchor.advance(head(seq), {1: Amount(seq)})
+            assert (anchor.head, anchor.spent(1)) == (head(seq), Amount(seq))
+        with other.locked():
+            assert (other.head, other.spent(1)) == (head(seq), Amount(seq))
+            other.advance(head(seq + 1), {1: Amount(seq + 1), 2: Amount(seq)})
+    assert (anchor.head, anchor.spent(1)) == (head(8), Amount(8))
+    other.close()
+
+
+ACCOUNTS = (1, 2, 14, 15, 16, 40, 333)
+
+
+def test_accounts_on_many_pages(anchor):
+    """One by one and together; those between stay as they were."""
+    for number, account in enumerate(ACCOUNTS, 1):
+        anchor.advance(head(number), {account: Amount(number, 1)})
+    anchor.advance(head(50), {account: Amount(account) for account in ACCOUNTS[::2]})
+    other = again(anchor)
+    assert other.head == head(50)
+    for number, account in enumerate(ACCOUNTS, 1):
+        main = max(number, account) if account in ACCOUNTS[::2] else number
+        assert other.spent(account) == Amount(main, 1)
+    assert other.spent(3) == other.spent(39) == NOTHING
+    assert other.accounts == 333
+    other.close()
+
+
+def test_the_head_is_not_written_before_the_accounts(anchor, monkeypatch):
+    """A write for each page, and the first page, with the head, is the last."""
+    written = []
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda *a: written.append((a[2], len(a[1]))) or pwrite(*a))
+    anchor.advance(head(2), {1: Amount(1), 2: Amount(1)})
+    assert written == [(_LINE, 3 * _LINE)]
+    written.clear()
+    anchor.advance(head(3), {2: Amount(2), 16: Amount(1), 40: Amount(2)})
+    assert written == [(41 * _LINE, _LINE), (17 * _LINE, _LINE), (_LINE, 3 * _LINE)]
+
+
 def test_every_flipped_bit_is_found(anchor):
     """1,200 of the 8,192 flips: all in words and checksums, and some of the padding."""
     anchor.advance(head(3), {1: Amount(3, 1), 2: Amount(2)})
@@ -188,6 +232,22 @@ def test_a_write_that_is_cut_short_is_said_and_taken_back(anchor, size):
     anchor.advance(head(2), {1: Amount(5)})
     assert (other.head, other.spent(1)) == (head(2), Amount(5))
     other.close()
+
+
+@pytest.mark.parametrize("size", [257, 300, 511, 512, 513, 767, 1000])
+def test_lines_that_are_cut_short_are_put_back(anchor, size):
+    """The same where the lines were there: those of before are read, none is half new."""
+    anchor.advance(head(1), {1: Amount(1), 2: Amount(1)})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        with pytest.raises(LedgerError, match=r"cannot be written.*the charge stands"):
+            anchor.advance(head(2), {1: Amount(5), 2: Amount(6)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert _all_of(anchor) == [head(1), Amount(1), Amount(1)]
+    anchor.advance(head(2), {1: Amount(5), 2: Amount(6)})
+    assert _all_of(anchor) == [head(2), Amount(5), Amount(6)]
 
 
 def test_one_holds_the_lock_at_a_time(anchor):

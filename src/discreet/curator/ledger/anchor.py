@@ -6,8 +6,9 @@ A ledger opens only if its log contains that entry. A crash between a commit and
 leaves the file one entry behind, which is no harm: the log still contains what it names.
 
 The file is lines of 256 bytes, one for the ledger, one for the head and one for each account, each
-with a checksum, rewritten in place, so that it never grows with the log. It is also the lock that
-lets one process write at a time. It is not flushed at each entry: who loses power loses at most
+with a checksum, rewritten in place, so that it never grows with the log. What changes within a page
+of 16 lines is one write, and the page with the head comes last. It is also the lock that lets one
+process write at a time. It is not flushed at each entry: who loses power loses at most
 what the system had not written, and the log itself is flushed.
 Tested by tests/curator/ledger/test_anchor.py
 """
@@ -17,9 +18,9 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.chain import START, Head
@@ -28,6 +29,8 @@ from discreet.errors import LedgerError
 __all__ = ["Anchor"]
 
 _LINE = 256
+_PAGE = 16
+"""Lines that are read and written together: what a system writes whole, or not at all."""
 _SUM = 16
 _FORM = "discreet-head/1"
 
@@ -42,6 +45,7 @@ class Anchor:
 
     def __init__(self, path: Path, uid: str) -> None:
         self.path = path
+        self._alone, self._page = False, b""
         self._known: dict[int, tuple[bytes, list[str]]] = {}
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -56,7 +60,7 @@ class Anchor:
                 f"the ledger's head file {path.name} cannot be written ({error.strerror}); "
                 "nothing was charged and nothing was computed"
             ) from error
-        owner = self._words(0)
+        owner = self._words(0, self._read(0)[:_LINE])
         if owner != [_FORM, uid]:
             self.close()
             raise LedgerError(
@@ -80,7 +84,7 @@ class Anchor:
                 f"no ledger can be made here: {path.parent} cannot be written ({error.strerror})"
             ) from error
         try:
-            os.pwrite(made, _line(0, _FORM, uid), 0)
+            os.pwrite(made, _line(0, f"{_FORM} {uid}"), 0)
             os.fsync(made)
         finally:
             os.close(made)
@@ -92,21 +96,32 @@ class Anchor:
             os.close(self._file)
             self._file = -1
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep every other process from writing."""
+    def locked(self) -> Self:
+        """Keep every other process from writing, as a context.
+
+        What is read of the first page is read once then: nobody else changes it.
+        """
+        return self
+
+    def __enter__(self) -> None:
         import fcntl  # noqa: PLC0415 - there is none on Windows, where no ledger is kept
 
         fcntl.flock(self._file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+        self._alone = True
+
+    def __exit__(self, *_: object) -> None:
+        import fcntl  # noqa: PLC0415 - as above
+
+        self._alone, self._page = False, b""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
 
     @property
     def head(self) -> Head:
         """The furthest entry that was reached."""
-        words = self._words(1)
+        return self._head(self._read(0)[_LINE : 2 * _LINE])
+
+    def _head(self, raw: bytes) -> Head:
+        words = self._words(1, raw)
         if words is None:
             return START
         try:
@@ -116,11 +131,15 @@ class Anchor:
 
     def spent(self, account: int) -> Amount:
         """The most that an account had spent."""
-        words = self._words(1 + account)
+        page, line = divmod(1 + account, _PAGE)
+        return self._spent(1 + account, self._read(page)[line * _LINE : (line + 1) * _LINE])
+
+    def _spent(self, line: int, raw: bytes) -> Amount:
+        words = self._words(line, raw)
         try:
             return NOTHING if words is None else Amount(int(words[1]), int(words[2]))
         except (ValueError, IndexError):
-            raise self._damaged(1 + account) from None
+            raise self._damaged(line) from None
 
     @property
     def accounts(self) -> int:
@@ -130,28 +149,51 @@ class Anchor:
     def advance(self, head: Head, spent: Mapping[int, Amount]) -> None:
         """Write what was reached; the caller holds the lock. What is behind changes nothing.
 
-        The accounts come first: a head that is there says that they are.
+        The accounts come first, or in the same write: a head that is there says that they are.
         """
-        for account, amount in spent.items():
-            most = self.spent(account)
-            if amount.within(most):
+        lines = {1 + account: amount for account, amount in spent.items()}
+        if any(line >= _PAGE for line in lines):
+            for page in sorted({line // _PAGE for line in lines} - {0}, reverse=True):
+                self._rewrite(page, head, lines)
+        self._rewrite(0, head, lines)
+
+    def _rewrite(self, page: int, head: Head, lines: Mapping[int, Amount]) -> None:
+        """Bring one page up to date, by one write from its first to its last changed line."""
+        first = page * _PAGE
+        old = self._read(page)
+        made: dict[int, bytes] = {}
+        for line, amount in lines.items():
+            at = (line - first) * _LINE
+            if not 0 <= at < _PAGE * _LINE:
                 continue
-            reached = (max(amount.main, most.main), max(amount.delta, most.delta))
-            self._write(1 + account, head.seq, *reached)
-        if head.seq > self.head.seq:
-            self._write(1, head.seq, head.hash)
+            most = self._spent(line, old[at : at + _LINE])
+            if not amount.within(most):
+                main, delta = max(amount.main, most.main), max(amount.delta, most.delta)
+                made[line] = self._made(line, f"{head.seq} {main} {delta}")
+        if not page and head.seq > self._head(old[_LINE : 2 * _LINE]).seq:
+            made[1] = self._made(1, f"{head.seq} {head.hash}")
+        if not made:
+            return
+        begin, end = min(made), max(made) + 1
+        new = bytearray(old[(begin - first) * _LINE : (end - first) * _LINE])
+        new += bytes((end - begin) * _LINE - len(new))
+        for line, raw in made.items():
+            new[(line - begin) * _LINE : (line - begin + 1) * _LINE] = raw
+        self._write(begin * _LINE, bytes(new), old[(begin - first) * _LINE :])
 
     def flush(self) -> None:
         """Wait until the disk has it."""
         os.fsync(self._file)
 
-    def _write(self, line: int, *words: object) -> None:
-        raw = _line(line, *words)
-        self._known[line] = (raw, [str(word) for word in words])
+    def _write(self, at: int, new: bytes, old: bytes) -> None:
+        """Write at a place where other bytes were; who cannot write all of it takes it back."""
+        self._page = b""
         try:
-            if os.pwrite(self._file, raw, line * _LINE) != _LINE:
-                if os.fstat(self._file).st_size < (line + 1) * _LINE:
-                    os.ftruncate(self._file, line * _LINE)  # a new line that was cut short
+            done = os.pwrite(self._file, new, at)
+            if done != len(new):
+                if done > len(old):
+                    os.ftruncate(self._file, at + len(old))
+                os.pwrite(self._file, old[:done], at)
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         except OSError as error:
             raise LedgerError(
@@ -159,9 +201,21 @@ class Anchor:
                 "stands, and nothing was computed"
             ) from error
 
-    def _words(self, line: int) -> list[str] | None:
+    def _read(self, page: int) -> bytes:
+        if not page and self._page:
+            return self._page
+        found = os.pread(self._file, _PAGE * _LINE, page * _PAGE * _LINE)
+        if not page and self._alone:
+            self._page = found
+        return found
+
+    def _made(self, line: int, text: str) -> bytes:
+        raw = _line(line, text)
+        self._known[line] = (raw, text.split())
+        return raw
+
+    def _words(self, line: int, raw: bytes) -> list[str] | None:
         """The words of a line; None where nothing was written yet."""
-        raw = os.pread(self._file, _LINE, line * _LINE)
         known = self._known.get(line)
         if known is not None and known[0] == raw:
             return known[1]
@@ -169,7 +223,11 @@ class Anchor:
             return None
         text = raw.decode("ascii", errors="replace")
         words = text.split()
-        if len(raw) != _LINE or not 2 <= len(words) <= 4 or _line(line, *words[:-1]) != raw:
+        if (
+            len(raw) != _LINE
+            or not 2 <= len(words) <= 4
+            or _line(line, " ".join(words[:-1])) != raw
+        ):
             raise self._damaged(line)
         self._known[line] = (raw, words[:-1])
         return words[:-1]
@@ -181,8 +239,7 @@ class Anchor:
         )
 
 
-def _line(number: int, *words: object) -> bytes:
-    text = " ".join(map(str, words))
+def _line(number: int, text: str) -> bytes:
     check = hashlib.sha256(f"{number} {text}".encode()).hexdigest()[:_SUM]
     made = f"{text} {check}".ljust(_LINE - 1) + "\n"
     if len(made) != _LINE:
