@@ -67,20 +67,22 @@ class Entry:
         return found
 
 
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical(values: Mapping[str, Any]) -> str:
     """Values as JSON text, the same for equal values: sorted names, no spaces, ASCII."""
-    return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _JSON.encode(values)
 
 
 def follows(head: Head, kind: str, body: str) -> Entry:
     """The entry that comes after a head."""
     seq = head.seq + 1
-    digest = hashlib.sha256(bytes.fromhex(head.hash))
+    parts = [bytes.fromhex(head.hash)]
     for part in (str(seq), kind, body):
         text = part.encode()
-        digest.update(len(text).to_bytes(8, "big"))
-        digest.update(text)
-    return Entry(seq, kind, body, digest.hexdigest())
+        parts += (len(text).to_bytes(8, "big"), text)
+    return Entry(seq, kind, body, hashlib.sha256(b"".join(parts)).hexdigest())
 
 
 def checked(entries: Iterable[Entry], after: Head = START) -> Iterable[Entry]:
