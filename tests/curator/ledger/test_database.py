@@ -3,8 +3,10 @@
 import gc
 import sqlite3
 import threading
+from contextlib import suppress
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import bindparam, select, text
 from tests.curator.ledger.harness import UNIT, ask, claim
@@ -150,8 +152,6 @@ def test_keys_of_noise_are_gone_when_the_answer_is_stored(place):
 
 @pytest.mark.parametrize("value", ["off", "local", "remote_write"])
 def test_postgres_that_does_not_flush_is_refused(postgres_address, value):
-    import psycopg
-
     address = postgres_address()
     with psycopg.connect(address, autocommit=True) as owner:
         own = owner.info.dbname  # of this worker: others go on
@@ -175,10 +175,55 @@ def test_a_server_without_fsync_is_refused(postgres_address, monkeypatch):
         Database(postgres_address())
 
 
+@pytest.fixture
+def postgres(postgres_address):
+    made = Database(postgres_address())
+    with made.defining() as on:
+        t.MIGRATIONS[1](on)
+        on.execute(text("CREATE TABLE x (a INT PRIMARY KEY)"))
+    yield made
+    made.close()
+
+
+def write(database, *statements, end=Database.commit):
+    with failing("could not be tested"), database.turn(), database.writing() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        end(database)
+
+
+def test_postgres_failures_come_out_at_the_end(postgres):
+    """Statements go out without waiting; one that failed lets nothing be committed."""
+    one, wrong, two = "INSERT INTO x VALUES (1)", "SELECT 1 / 0", "INSERT INTO x VALUES (2)"
+    for end in (Database.commit, lambda _: None):
+        for statements in ((one, wrong, two), (wrong,), (one, one)):
+            with pytest.raises(LedgerError, match=r"division by zero|duplicate key"):
+                write(postgres, *statements, end=end)
+    with pytest.raises(ZeroDivisionError):  # what failed first is what is said
+        write(postgres, one, wrong, end=lambda _: 1 / 0)
+    write(postgres, one, end=lambda _: None)
+    write(postgres, two)
+    with postgres.turn(), postgres.reading() as cursor:
+        assert cursor.execute("SELECT a FROM x").fetchall() == [(2,)]
+
+
+def test_a_commit_that_the_server_takes_back_is_no_commit(postgres):
+    """A transaction that has failed is ended by COMMIT without an error, and nothing is kept."""
+
+    def commit(database):
+        with suppress(psycopg.Error):
+            database._collect()
+        database._pipeline = database._raw.pipeline()
+        database._pipeline.__enter__()
+        database.commit()
+
+    with pytest.raises(LedgerError, match="took the transaction back"):
+        write(postgres, "INSERT INTO x VALUES (1)", "SELECT 1 / 0", end=commit)
+    write(postgres, "INSERT INTO x VALUES (1)")
+
+
 def test_postgres_with_another_default_isolation(postgres_places):
     """The ledger's transactions are its own, whatever the server's default is."""
-    import psycopg
-
     place = postgres_places()
     with psycopg.connect(place.address, autocommit=True) as owner:
         own = owner.info.dbname

@@ -361,9 +361,31 @@ def test_threads_of_one_ledger_and_of_two(place):
         Checker(place).look(one)
 
 
-def test_writers_that_do_not_share_a_head_file(place, tmp_path):
+def test_who_waited_sees_what_was_committed_meanwhile(either, tmp_path):
+    """Without a head file in common: the look comes after the lock, and finds the same key."""
+    other = replace(either, head=str(tmp_path / "elsewhere"))
+    with either.new() as one:
+        shutil.copyfile(either.head, other.head)
+        with other.open() as two:
+            got = []
+            waiting = threading.Thread(target=lambda: got.append(two.reserve(claim("same"))))
+
+            def start(step):
+                if step == "before the commit of reserve" and not waiting.ident:
+                    waiting.start()
+                    waiting.join(timeout=0.5)  # it has asked for the lock by then
+                    assert not got
+
+            with at_steps(start):
+                first = one.reserve(claim("same"))
+                waiting.join(timeout=60)
+            assert got == [replace(first, resumed=True)]
+            Checker(either).look(one)
+
+
+def test_writers_that_do_not_share_a_head_file(either, tmp_path):
     """The head file's lock is not the only one: the database lets one write, and the other wait."""
-    other = replace(place, head=str(tmp_path / "elsewhere"))
+    place, other = either, replace(either, head=str(tmp_path / "elsewhere"))
     with place.new(total=40) as one:
         shutil.copyfile(place.head, other.head)
         with other.open() as two:

@@ -4,8 +4,16 @@ SQLite runs in WAL mode with synchronous=FULL, so that a commit is on the disk b
 and overwrites what it deletes. PostgreSQL has to have synchronous_commit on; otherwise the ledger
 is refused.
 
-Statements are SQLAlchemy's, compiled once for the database and then run by its driver: a charge has
-a dozen statements, and a commit on a fast disk takes a third of a millisecond.
+Statements are SQLAlchemy's, compiled once for the database and then run by its driver: a commit on
+a fast disk takes a third of a millisecond, and what comes before it should not take as long.
+
+A writing transaction begins by waiting until no other writes. In SQLite that is BEGIN IMMEDIATE. In
+PostgreSQL it is a statement of its own that locks the one row of the ledger: at READ COMMITTED each
+statement sees what was committed before that statement began, and the lock is held before the next
+one begins, so that what is read afterwards is what the last writer left. (The locking statement
+itself may have begun before; it reads nothing that is used.) There statements go out in a pipeline,
+without waiting for one another's answers; the server runs them in their order, one after the other,
+so that this holds in a pipeline too. A failure shows when a row is fetched, or at the commit.
 
 One thread at a time: a connection has one transaction. No connection lives through a fork: SQLite
 counts its locks per process, so that a child which inherits an open file believes in locks that it
@@ -18,12 +26,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
+from sqlalchemy import select
+
+from discreet.curator.ledger import tables as t
 from discreet.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -34,6 +46,8 @@ __all__ = ["Database", "Statement"]
 
 _BUSY = 60_000
 """Milliseconds that a writer of another kind may hold the file."""
+LOCK = select(t.ledger.c.id).with_for_update()
+"""What lets one writer in, where the database does not do so by itself."""
 
 
 class Database:
@@ -49,6 +63,8 @@ class Database:
         self._statements: dict[int, Statement] = {}
         self._lock, self._owner = threading.Lock(), 0
         self._raw: Any = None
+        self._pipeline: Any = None
+        self._committed = False
         self._closed = False
         self._connect()
         _OPEN.add(self)
@@ -58,10 +74,11 @@ class Database:
         self.dialect = self._engine.dialect
         self.process = os.getpid()
         with failing("could not be opened"):
-            self._raw = self._engine.raw_connection()
+            self._pooled = self._engine.raw_connection()
+        self._raw = self._pooled.driver_connection
 
     def _ready(self) -> None:
-        if self._raw is not None and not self.is_file and self._raw.driver_connection.closed:
+        if self._raw is not None and not self.is_file and self._raw.closed:
             self._drop()
         if self._raw is None:
             self._connect()
@@ -70,7 +87,7 @@ class Database:
         """Let go of the connection; the next use makes another."""
         raw, self._raw = self._raw, None
         if raw is not None:
-            raw.close()
+            self._pooled.close()
             self._engine.dispose()
 
     def close(self) -> None:
@@ -79,20 +96,22 @@ class Database:
         with failing("could not be closed"):
             self._drop()
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Keep every other thread from using the connection."""
+    def turn(self) -> Self:
+        """Keep every other thread from using the connection, as a context."""
+        return self
+
+    def __enter__(self) -> None:
         if self._closed:
             raise LedgerError("this ledger was closed; nothing was charged")
         me = threading.get_ident()
         if self._owner == me:
             raise LedgerError("the ledger is in the middle of a transaction; nothing was changed")
-        with self._lock:
-            self._owner = me
-            try:
-                yield
-            finally:
-                self._owner = 0
+        self._lock.acquire()
+        self._owner = me
+
+    def __exit__(self, *_: object) -> None:
+        self._owner = 0
+        self._lock.release()
 
     @contextmanager
     def writing(self) -> Iterator[Any]:
@@ -102,16 +121,32 @@ class Database:
         """
         self._ready()
         cursor = self._raw.cursor()
+        self._committed = False
         try:
             if self.is_file:
                 cursor.execute("BEGIN IMMEDIATE")
+            else:
+                self._pipeline = self._raw.pipeline()
+                self._pipeline.__enter__()
+                self.run(self._raw.cursor(), LOCK)
             yield cursor
+            self._collect()
         finally:
             self._end(cursor)
 
+    def _collect(self) -> None:
+        """Wait for the answers of all statements that went out; the first failure is raised."""
+        pipeline, self._pipeline = self._pipeline, None
+        if pipeline is not None:
+            pipeline.__exit__(None, None, None)
+
     def _end(self, cursor: Any) -> None:
         try:
-            self._raw.rollback()  # nothing, after a commit
+            if self._pipeline is not None:  # something else failed, and that is what is said
+                with suppress(*_failures()):
+                    self._collect()
+            if not self._committed:
+                self._raw.rollback()
         finally:
             cursor.close()
 
@@ -120,6 +155,7 @@ class Database:
         """One consistent view of all tables; a cursor. The caller has the `turn`."""
         self._ready()
         cursor = self._raw.cursor()
+        self._committed = False
         try:
             if self.is_file:
                 cursor.execute("BEGIN")
@@ -133,14 +169,35 @@ class Database:
         """Commit, and wait for the disk."""
         if self.process != os.getpid():
             raise LedgerError("a transaction belongs to the process that began it")
-        self._raw.commit()
+        if self._pipeline is None:
+            self._raw.commit()
+        else:
+            cursor = self._raw.cursor()
+            cursor.execute("COMMIT", prepare=False)
+            self._collect()
+            if cursor.statusmessage != "COMMIT":
+                raise LedgerError("the database took the transaction back; nothing was sent")
+        self._committed = True
 
     def run(self, cursor: Any, statement: Executable, /, **values: Any) -> Any:
         """Run one statement; the cursor, for its rows or the number of rows that it changed."""
         found = self._statements.get(id(statement))
         if found is None:
             found = self._statements[id(statement)] = Statement(statement, self.dialect)
-        return found.run(cursor, values)
+        cursor.execute(found.text, {**found.fixed, **values} if found.fixed else values)
+        return cursor
+
+    def beside(self, statement: Executable, /, **values: Any) -> Callable[[], Sequence[Any]]:
+        """Send one statement, and maybe others after it; what fetches its rows then.
+
+        A file answers at once. (And must: SQLite compiles a text again while it is still running,
+        and commits nothing while a statement that writes is not fetched to its end.)
+        """
+        cursor = self.run(self._raw.cursor(), statement, **values)
+        if self.is_file:
+            rows = cursor.fetchall()
+            return lambda: rows
+        return cursor.fetchall  # type: ignore[no-any-return]
 
     @contextmanager
     def defining(self, *, alone: bool = True) -> Iterator[Connection]:
@@ -191,23 +248,24 @@ if hasattr(os, "register_at_fork"):
 
 
 class Statement:
-    """A statement of SQLAlchemy's, compiled once, run by the driver's own cursor."""
+    """A statement of SQLAlchemy's, compiled once, to be run by the driver's own cursor.
+
+    Attributes:
+        text: with names where values go.
+        fixed: the values that it has itself.
+    """
+
+    __slots__ = ("_kept", "fixed", "text")
 
     def __init__(self, statement: Executable, dialect: Any) -> None:
         compiled = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
         self._kept = statement  # its id stays its own
-        self._text = str(compiled)
-        self._defaults = dict(compiled.params)
-        self._names: Sequence[str] | None = compiled.positiontup
-
-    def run(self, cursor: Any, values: dict[str, Any]) -> Any:
-        """Run it with these values."""
-        given = {**self._defaults, **values}
-        if self._names is None:
-            cursor.execute(self._text, given)
-        else:
-            cursor.execute(self._text, [given[name] for name in self._names])
-        return cursor
+        self.text = str(compiled)
+        self.fixed: Mapping[str, Any] = {
+            name: value
+            for name, value in compiled.params.items()
+            if not compiled.binds[name].required
+        }
 
 
 def _sqlite(address: str) -> Engine:
@@ -235,7 +293,7 @@ def _sqlite(address: str) -> Engine:
             raise
         return connection
 
-    return create_engine("sqlite://", creator=connected, poolclass=StaticPool)
+    return create_engine("sqlite://", creator=connected, poolclass=StaticPool, paramstyle="named")
 
 
 def _postgres(address: str) -> Engine:
@@ -264,13 +322,23 @@ def _postgres(address: str) -> Engine:
     return engine
 
 
-@contextmanager
-def failing(what: str) -> Iterator[None]:
+class failing:  # noqa: N801 - reads as a function where it is used
     """A database's failures as LedgerError."""
-    try:
-        yield
-    except _failures() as error:
-        raise LedgerError(f"the ledger {what} ({_words(error)}); nothing was sent") from error
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, _at: TracebackType | None
+    ) -> None:
+        if error is not None and isinstance(error, _failures()):
+            words = f"the ledger {self._what} ({_words(error)}); nothing was sent"
+            raise LedgerError(words) from error
 
 
 @cache
@@ -286,6 +354,6 @@ def _failures() -> tuple[type[Exception], ...]:
     return (sqlite3.Error, SQLAlchemyError, OverflowError, UnicodeError, psycopg.Error)
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
     """The first line of what the database says; it knows the ledger only, and no data."""
     return str(error).strip().partition("\n")[0][:120] or type(error).__name__

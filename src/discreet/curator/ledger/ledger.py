@@ -26,14 +26,17 @@ from discreet.curator.ledger.values import Account, Claim, Done, Pending
 from discreet.curator.ledger.writing import (
     ACCOUNTS,
     ENTRIES,
+    FINISH,
     HASH_AT,
     HEAD,
+    LARGEST,
     LEDGER,
-    LOCK,
+    LOOK,
     QUESTIONS,
     RESERVED,
     Writing,
     account_of,
+    question_of,
 )
 from discreet.errors import LedgerError, ParameterError
 from discreet.noise.source import new_key
@@ -179,41 +182,37 @@ class Ledger:
     # inside a transaction
 
     @contextmanager
-    def writing(self) -> Iterator[Writing]:
-        """One flushed transaction: commits at the end of the block, or takes everything back."""
+    def writing(self, look: Any = HEAD, **values: Any) -> Iterator[Writing]:
+        """One flushed transaction: commits at the end of the block, or takes everything back.
+
+        Args:
+            look: the statement that it begins with; its rows begin with the head of the log.
+            values: of that statement.
+        """
         with self._database.turn():
             self._own()
-            if self._anchor is None:
+            anchor = self._anchor
+            if anchor is None:
                 raise LedgerError(
                     "this ledger was opened without its head file: it can be read only"
                 )
-            with self._anchor.locked(), failing("could not be written"):
-                yield from self._transaction(self._anchor)
-
-    def _transaction(self, anchor: Anchor) -> Iterator[Writing]:
-        with self._database.writing() as c:
-            if not self._database.is_file:
-                self._database.run(c, LOCK).fetchone()
-            head = self._head(c)
-            made = Writing(self._database, c, head)
-            if self._check(anchor, c, head):
-                # Somebody committed and died, or has another head file: before anything is built
-                # on those entries, this file knows them and what they cost.
-                anchor.advance(head, {a.id: a.spent for a in made.accounts()})
-            yield made
-            if not made.entries:
-                return
-            reached(f"before the commit of {made.name}")
-            self._database.commit()
-            reached(f"after the commit of {made.name}")
-            anchor.advance(made.head, made.spent)
-            reached(f"after the head of {made.name}")
+            with anchor.locked(), failing("could not be written"), self._database.writing() as c:
+                made = Writing(self._database, c)
+                if self._check(anchor, c, made.look(look, values)):
+                    # Somebody committed and died, or has another head file: before anything is
+                    # built on those entries, this file knows them and what they cost.
+                    anchor.advance(made.head, {a.id: a.spent for a in made.accounts()})
+                yield made
+                if not made.entries:
+                    return
+                reached(f"before the commit of {made.name}")
+                self._database.commit()
+                reached(f"after the commit of {made.name}")
+                anchor.advance(made.head, made.spent)
+                reached(f"after the head of {made.name}")
 
     def _head(self, cursor: Any) -> Head:
-        row = self._database.run(cursor, HEAD).fetchone()
-        if row is None:
-            raise LedgerError("the ledger has lost its log; restore it from a backup")
-        return Head(int(row[0]), str(row[1]))
+        return Writing(self._database, cursor).look(HEAD, {})
 
     def _own(self) -> None:
         """A forked child opens the head file for itself: locks go with the opening."""
@@ -247,17 +246,18 @@ class Ledger:
         question's, or the policy is not the ledger's. Nothing is charged then.
         """
         reached("before reserve")
-        with self.writing() as on:
+        asked = {"asked": claim.key, "canon": claim.canon, "least": min(claim.size, LARGEST)}
+        with self.writing(LOOK, **asked) as on:
             on.name = "reserve"
-            known = on.question(claim.key)
-            if known is not None:
-                return on.known(claim, known)
-            if on.policy != claim.policy:
+            policy, known, answered = on.seen
+            if known:
+                return on.known(claim)
+            if policy != claim.policy:
                 raise LedgerError(
                     "the ledger follows another version of the policy than this question was "
                     "priced under; read the policy again. Nothing was charged"
                 )
-            stored = on.stored(claim)
+            stored = on.stored(claim) if answered else None
             if stored is not None and stored["analyst"] == claim.analyst:
                 return on.done(stored, "own")
             charges = [c for c in claim.charges if stored is None or c.on_hit]
@@ -299,31 +299,31 @@ class Ledger:
         """Put an answer in and the noise key out; who comes second gets the stored answer."""
         if answer.startswith("@"):
             raise ParameterError("answer", None, "must not begin with @: that is another's answer")
-        with self.writing() as on:
+        with failing("could not be written"):
+            digest = hashlib.sha256(answer.encode()).hexdigest()
+        with self.writing(FINISH, asked=key, told=answer) as on:
             on.name = "store"
-            waited = on.finish(key, answer)
             reached("in store")
-            if waited is None:
+            if not on.seen:  # it was not waiting
                 known = on.question(key)
                 if known is None:
                     raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
                 return on.done(known, "")
-            digest = hashlib.sha256(answer.encode()).hexdigest()
             on.append("done", {"key": key, "answer": digest, "at": self.now()})
-            seq, analyst = waited
-            return Done(key, answer, seq, on.hash_at(seq), analyst=analyst)
+            seq, analyst, charged = on.seen
+            return Done(key, answer, int(seq), str(charged), analyst=str(analyst))
 
     def answer(self, key: str) -> Done | None:
         """What was stored under a key."""
         with self._reading() as cursor:
-            on = Writing(self._database, cursor, START)
+            on = Writing(self._database, cursor)
             known = on.question(key)
             return None if known is None or known["state"] != "done" else on.done(known, "")
 
     def paid(self, canon: str, analyst: str) -> list[Done]:
         """The answers to a question that an analyst has paid for, the coarsest first."""
         with self._reading() as cursor:
-            on = Writing(self._database, cursor, START)
+            on = Writing(self._database, cursor)
             rows = on.paid(canon, analyst)
             found = {done.key: done for done in (on.done(row, "own") for row in rows)}
             return list(found.values())
@@ -332,11 +332,9 @@ class Ledger:
     def pending(self) -> tuple[Pending, ...]:
         """Questions that were charged and not answered: their askers may ask again."""
         with self._reading() as cursor:
-            on = Writing(self._database, cursor, START)
+            on = Writing(self._database, cursor)
             rows = on.run(RESERVED).fetchall()
-            return tuple(
-                on.pending(dict(zip(t.question.c.keys(), row, strict=True))) for row in rows
-            )
+            return tuple(on.pending(question_of(row)) for row in rows)
 
     # accounts and the log
 
@@ -377,11 +375,10 @@ class Ledger:
             rows = self._database.run(cursor, ENTRIES, after=0).fetchall()
             accounts = self._database.run(cursor, ACCOUNTS).fetchall()
             questions = self._database.run(cursor, QUESTIONS).fetchall()
-        names = t.question.c.keys()
         return (
             [_entry(row) for row in rows],
             [account_of(row) for row in accounts],
-            [dict(zip(names, row, strict=True)) for row in questions],
+            [question_of(row) for row in questions],
         )
 
     def entries(self, after: int = 0) -> Sequence[Entry]:

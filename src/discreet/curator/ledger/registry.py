@@ -70,8 +70,8 @@ def register(
         raise LedgerError(f"{both[0]!r} names a family and an allowance. Nothing was changed")
     with ledger.writing() as on:
         on.name = "register"
-        version = on.policy_version
-        if on.policy == wanted.fingerprint:
+        now, version = on.policy
+        if now == wanted.fingerprint:
             return version, []
         there = {a.name: a for a in on.accounts()}
         _check_people(wanted, on.log("policy"), new_people)

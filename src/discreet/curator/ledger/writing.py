@@ -1,33 +1,35 @@
 """One transaction on a ledger: its statements, and what they mean.
 
-Tested by tests/curator/ledger/test_ledger.py
+A transaction begins with one look: the head of the log, and beside it whatever its kind needs to
+know, in one statement.
+
+Tested by tests/curator/ledger/test_writing.py, tests/curator/ledger/test_ledger.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, exists, insert, select, update
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
-from discreet.curator.ledger.chain import Entry, Head, canonical, follows
+from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError
 
-__all__ = ["Writing", "account_of"]
+__all__ = ["Writing", "account_of", "question_of"]
 
-HEAD = select(t.entry.c.seq, t.entry.c.hash).order_by(t.entry.c.seq.desc()).limit(1)
-LOCK = select(t.ledger.c.id).with_for_update()
+_LAST = select(t.entry.c.seq).order_by(t.entry.c.seq.desc()).limit(1)
+HEAD = _LAST.add_columns(t.entry.c.hash)
 _SET_POLICY = (
     update(t.ledger)
     .where(t.ledger.c.id == 1)
     .values(policy=bindparam("new_policy"), policy_version=bindparam("new_version"))
 )
 LEDGER = select(t.ledger)
-_POLICY = select(t.ledger.c.policy)
 _APPEND = insert(t.entry)
 _LOST = (
     select(t.entry.c.seq)
@@ -38,6 +40,15 @@ _LOST = (
 _ENTRY = select(t.entry).where(t.entry.c.seq == bindparam("which"))
 HASH_AT = select(t.entry.c.hash).where(t.entry.c.seq == bindparam("at"))
 _BY_KEY = select(t.question).where(t.question.c.key == bindparam("asked"))
+LOOK = HEAD.add_columns(
+    select(t.ledger.c.policy).scalar_subquery(),
+    exists().where(t.question.c.key == bindparam("asked")),
+    exists()
+    .where(t.question.c.canon == bindparam("canon"))
+    .where(t.question.c.size >= bindparam("least"))
+    .where(t.question.c.state == "done"),
+)
+"""For a charge: the policy, whether the key is known, whether there may be an answer already."""
 _BY_CANON = (
     select(t.question)
     .where(t.question.c.canon == bindparam("asked"))
@@ -56,13 +67,26 @@ _PAID = (
 )
 RESERVED = select(t.question).where(t.question.c.state == "reserved").order_by(t.question.c.seq)
 _PUT = insert(t.question)
-_FINISH = (
+_SAME = t.question.alias("same")
+FINISH = (
     update(t.question)
     .where(t.question.c.key == bindparam("asked"))
     .where(t.question.c.state == "reserved")
     .values(state="done", noise=None, answer=bindparam("told"))
-    .returning(t.question.c.seq, t.question.c.analyst)
+    .returning(
+        _LAST.scalar_subquery(),
+        select(t.entry.c.hash).order_by(t.entry.c.seq.desc()).limit(1).scalar_subquery(),
+        t.question.c.seq,
+        t.question.c.analyst,
+        select(t.entry.c.hash)
+        .where(
+            t.entry.c.seq
+            == select(_SAME.c.seq).where(_SAME.c.key == bindparam("asked")).scalar_subquery()
+        )
+        .scalar_subquery(),
+    )
 )
+"""For an answer: it is put in and the noise key out, if it waited; the entry of its charge."""
 _PAY = (
     update(t.account)
     .where(t.account.c.name == bindparam("payer"))
@@ -88,14 +112,24 @@ _LIMIT = (
 _OF_KIND = select(t.entry).where(t.entry.c.kind == bindparam("which")).order_by(t.entry.c.seq)
 LARGEST = 2**63 - 1
 """What an integer of the database holds; no account has as much."""
+_QUESTION, _ACCOUNT = tuple(t.question.c.keys()), tuple(t.account.c.keys())
 
 
 class Writing:
-    """An open transaction on a ledger."""
+    """An open transaction on a ledger.
 
-    def __init__(self, database: Database, cursor: Any, head: Head) -> None:
+    Attributes:
+        head: of the log; in a transaction that only reads, where it began.
+        seen: what the first look found beside the head; empty if it found nothing.
+        entries: what was written.
+        spent: what the accounts that were charged have spent now.
+        name: of what is done, for the steps.
+    """
+
+    def __init__(self, database: Database, cursor: Any) -> None:
         self._database, self._cursor = database, cursor
-        self.head = head
+        self.head = START
+        self.seen: Sequence[Any] = ()
         self.entries: list[Entry] = []
         self.spent: dict[int, Amount] = {}
         self.name = "entry"
@@ -103,6 +137,19 @@ class Writing:
     def run(self, statement: Any, /, **values: Any) -> Any:
         """Run one statement."""
         return self._database.run(self._cursor, statement, **values)
+
+    def look(self, statement: Any, values: Mapping[str, Any]) -> Head:
+        """Run a first statement, whose rows begin with the head; the head also where it has none.
+
+        The caller compares it with the head file before anything is committed.
+        """
+        row = self.run(statement, **values).fetchone()
+        if row is None and statement is not HEAD:
+            row = self.run(HEAD).fetchone()
+        if row is None or row[0] is None:
+            raise LedgerError("the ledger has lost its log; restore it from a backup")
+        self.head, self.seen = Head(int(row[0]), str(row[1])), row[2:]
+        return self.head
 
     def accounts(self) -> list[Account]:
         """All accounts, by number."""
@@ -121,14 +168,10 @@ class Writing:
         self.run(_SET_POLICY, new_policy=fingerprint, new_version=version)
 
     @property
-    def policy(self) -> str:
-        """The fingerprint of the policy that the ledger follows."""
-        return str(self.run(_POLICY).fetchone()[0])
-
-    @property
-    def policy_version(self) -> int:
-        """The version of the policy that the ledger follows."""
-        return int(self.run(LEDGER).fetchone()[4])
+    def policy(self) -> tuple[str, int]:
+        """The fingerprint and the version of the policy that the ledger follows."""
+        row = self.run(LEDGER).fetchone()
+        return str(row[3]), int(row[4])
 
     def limit(self, account: Account, most: Amount) -> None:
         """Move the total of an account."""
@@ -143,7 +186,7 @@ class Writing:
     def question(self, key: str) -> dict[str, Any] | None:
         """The row of an asking."""
         row = self.run(_BY_KEY, asked=key).fetchone()
-        return None if row is None else dict(zip(t.question.c.keys(), row, strict=True))
+        return None if row is None else question_of(row)
 
     def stored(self, claim: Claim) -> dict[str, Any] | None:
         """An answer that serves a claim: an own one that is as good, or anybody's that is equal.
@@ -159,15 +202,16 @@ class Writing:
         own = [row for row in self.paid(claim.canon, claim.analyst) if row["size"] >= claim.size]
         if own:
             return own[-1]
-        return None if best is None else dict(zip(t.question.c.keys(), best, strict=True))
+        return None if best is None else question_of(best)
 
     def paid(self, canon: str, analyst: str) -> list[dict[str, Any]]:
         """The answers to a question that an analyst has paid for, the best last."""
         rows = self.run(_PAID, asked=canon, who=analyst).fetchall()
-        return [dict(zip(t.question.c.keys(), row, strict=True)) for row in rows]
+        return [question_of(row) for row in rows]
 
-    def known(self, claim: Claim, known: Mapping[str, Any]) -> Pending | Done:
+    def known(self, claim: Claim) -> Pending | Done:
         """What becomes of a key that exists."""
+        known = question_of(self.run(_BY_KEY, asked=claim.key).fetchone())
         if known["digest"] != claim.digest:
             raise LedgerError(
                 f"the key {claim.key!r} belongs to another question; ask with a new key. "
@@ -213,19 +257,29 @@ class Writing:
         return Done(row["key"], pointed["answer"], seq, str(found[3]), "other", at, row["analyst"])
 
     def pay(self, charges: Sequence[Charge]) -> list[list[int]]:
-        """Charge the accounts, or refuse; what each paid, for the log."""
-        paid = []
+        """Charge all accounts, or refuse; what each paid, for the log.
+
+        All are asked before the first answer is looked at. An account that has not enough stays as
+        it is; its refusal ends the transaction, which takes back what the others were charged.
+        """
+        asked: list[Callable[[], Sequence[Any]] | None] = []
         for charge in charges:
-            main, failed = charge.amount.main, charge.amount.delta
-            if main < 0 or failed < 0:
+            main, failing = charge.amount.main, charge.amount.delta
+            if main < 0 or failing < 0:
                 raise ParameterError("amount", main, "of a charge must not be negative")
-            if max(main, failed) > LARGEST:
+            if main > LARGEST or failing > LARGEST:
+                asked.append(None)
+                continue
+            values = {"payer": charge.account, "main": main, "failing": failing}
+            asked.append(self._database.beside(_PAY, **values))
+        found = [() if fetch is None else fetch() for fetch in asked]
+        paid = []
+        for charge, rows in zip(charges, found, strict=True):
+            if not rows:
                 self._refuse(charge)
-            row = self.run(_PAY, payer=charge.account, main=main, failing=failed).fetchone()
-            if row is None:
-                self._refuse(charge)
-            self.spent[int(row[0])] = Amount(int(row[1]), int(row[2]))
-            paid.append([int(row[0]), main, failed])
+            number, main, failing = rows[0]
+            self.spent[number] = Amount(main, failing)
+            paid.append([number, charge.amount.main, charge.amount.delta])
         return paid
 
     def _refuse(self, charge: Charge) -> NoReturn:
@@ -255,15 +309,15 @@ class Writing:
             analyst=claim.analyst, state=state, noise=noise, answer=answer, seq=entry.seq,
         )  # fmt: skip
 
-    def finish(self, key: str, answer: str) -> tuple[int, str] | None:
-        """Write an answer into its row; the entry and the asker, or None if it was not waiting."""
-        row = self.run(_FINISH, asked=key, told=answer).fetchone()
-        return None if row is None else (int(row[0]), str(row[1]))
+
+def question_of(row: Sequence[Any]) -> dict[str, Any]:
+    """The row of an asking, by its names."""
+    return dict(zip(_QUESTION, row, strict=True))
 
 
 def account_of(row: Sequence[Any]) -> Account:
     """An account from its row."""
-    made = dict(zip(t.account.c.keys(), row, strict=True))
+    made = dict(zip(_ACCOUNT, row, strict=True))
     try:
         return Account(
             int(made["id"]), str(made["name"]), made["accounting"],
