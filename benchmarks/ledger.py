@@ -77,40 +77,37 @@ def bare_postgres(address, _head):
     return twice
 
 
-def rate(opened, address, head, workers, number):
-    """Charges per second of some processes together, from when all are ready."""
+def compared(pairs, workers, number, turns=15):
+    """Charges per second of some processes together: the median of short turns, one by one."""
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(workers + 1)
+    barriers = {name: context.Barrier(workers + 1) for name in pairs}
     processes = [
-        context.Process(target=_work, args=(barrier, opened, address, head, i, number // workers))
+        context.Process(target=_work, args=(barriers[name], *pair, i, number // workers, turns))
+        for name, pair in pairs.items()
         for i in range(workers)
     ]
     for process in processes:
         process.start()
-    barrier.wait()
-    start = time.perf_counter()
-    barrier.wait()
-    found = number / (time.perf_counter() - start)
+    found = {name: [] for name in pairs}
+    for _ in range(turns):
+        for name, barrier in barriers.items():
+            barrier.wait()
+            start = time.perf_counter()
+            barrier.wait()
+            found[name].append(number / (time.perf_counter() - start))
     for process in processes:
         process.join()
-    return found
+    return {name: statistics.median(rates) for name, rates in found.items()}
 
 
-def _work(barrier, opened, address, head, worker, number):
+def _work(barrier, opened, address, head, worker, number, turns):
     one = opened(address, head)
     one(f"{worker}-{time.time_ns()}-first")
-    barrier.wait()
-    for i in range(number):
-        one(f"{worker}-{time.time_ns()}-{i}")
-    barrier.wait()
-
-
-def compared(pairs, workers, number, repeats=3):
-    found = {name: [] for name in pairs}
-    for _ in range(repeats):
-        for name, (opened, address, head) in pairs.items():
-            found[name].append(rate(opened, address, head, workers, number))
-    return {name: statistics.median(rates) for name, rates in found.items()}
+    for _ in range(turns):
+        barrier.wait()
+        for i in range(number):
+            one(f"{worker}-{time.time_ns()}-{i}")
+        barrier.wait()
 
 
 def charges():
@@ -129,7 +126,7 @@ def charges():
             "bare": (bare_sqlite, str(path / "bare.db"), None),
             "ours": (ours, str(path / "x.ledger"), None),
         }
-        for workers, number in ((1, 1000), (8, 1600)):
+        for workers, number in ((1, 100), (8, 160)):
             rows.append(_line("SQLite", workers, compared(pairs, workers, number)))
         rows += _postgres(path)
     head = ("ledger", "writers", "share of bare commits", "charges per second", "bare, halved")
@@ -163,7 +160,7 @@ def _postgres(path):
         }
         return [
             _line("PostgreSQL", workers, compared(pairs, workers, number))
-            for workers, number in ((1, 500), (8, 800))
+            for workers, number in ((1, 50), (8, 160))
         ]
     finally:
         server.cleanup()
