@@ -77,8 +77,11 @@ def bare_postgres(address, _head):
     return twice
 
 
-def compared(pairs, workers, number, turns=15):
-    """Charges per second of some processes together: the median of short turns, one by one."""
+def compared(pairs, workers, number, turns):
+    """Charges per second of some processes together: the median of turns, one by one.
+
+    Turns of many writers are long: SQLite lets the last ones of a turn sleep.
+    """
     context = multiprocessing.get_context("spawn")
     barriers = {name: context.Barrier(workers + 1) for name in pairs}
     processes = [
@@ -126,8 +129,8 @@ def charges():
             "bare": (bare_sqlite, str(path / "bare.db"), None),
             "ours": (ours, str(path / "x.ledger"), None),
         }
-        for workers, number in ((1, 100), (8, 160)):
-            rows.append(_line("SQLite", workers, compared(pairs, workers, number)))
+        for workers, number, turns in ((1, 100, 21), (8, 1600, 3)):
+            rows.append(_line("SQLite", workers, compared(pairs, workers, number, turns)))
         rows += _postgres(path)
     head = ("ledger", "writers", "share of bare commits", "charges per second", "bare, halved")
     return table(head, rows)
@@ -159,8 +162,8 @@ def _postgres(path):
             "ours": (ours, address, path / "pg.head"),
         }
         return [
-            _line("PostgreSQL", workers, compared(pairs, workers, number))
-            for workers, number in ((1, 50), (8, 160))
+            _line("PostgreSQL", workers, compared(pairs, workers, number, turns))
+            for workers, number, turns in ((1, 50, 21), (8, 800, 3))
         ]
     finally:
         server.cleanup()
