@@ -22,6 +22,7 @@ from discreet.mechanisms.sparse import AboveThreshold
 from discreet.mechanisms.staircase import Staircase
 from discreet.noise import coins, reference
 from discreet.noise.categorical import BernoulliExp, Uniform
+from discreet.noise.coarsening import DifferenceCoin
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.geometric import BlockedGeometric, TruncatedGeometric, TwoSidedGeometric
 from discreet.noise.geometric import Geometric as OneSidedGeometric
@@ -92,6 +93,7 @@ def samplers() -> list[SamplerCase]:
         _table(OneSidedGeometric(half)),
         _table(IntegerStaircase(two, 10, 4)),
         _table(DiscreteGaussian(Fraction(100))),
+        _table(DifferenceCoin(one, half)),
     ]
 
 
