@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from fractions import Fraction
+from math import log, sqrt
 
 import numpy as np
 import pytest
@@ -20,11 +21,18 @@ from tests.query.measuring import (
 )
 
 from discreet.curator import answer
-from discreet.curator.answer import answered, draws, public_groups
+from discreet.curator.answer import (
+    answered,
+    coarsened,
+    draws,
+    finer_of,
+    public_groups,
+    steps_between,
+)
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.geometric import Geometric
 from discreet.mechanisms.staircase import Staircase
-from discreet.noise.source import system_source
+from discreet.noise.source import KeyedSource, new_key, system_source
 from discreet.query.expr import Column
 from discreet.query.kinds import Text
 from discreet.query.plan import Grouping, Plan
@@ -326,6 +334,128 @@ def test_intervals_of_selected_counts_cover():
     found = answered(question_, exact, system_source(), confidence=LEVEL)
     assert len(found.groups) == 2000
     assert sum(not e.low <= 10_000 <= e.high for e in found.estimates[COUNT]) <= 170
+
+
+# coarser
+
+
+def at(epsilon, *wanted, **more):
+    return ask(*wanted, target=Target(epsilon=epsilon), **more)
+
+
+def finer_and_coarser(*wanted, fine=1, coarse="0.5", exact, **more):
+    """Both questions, the answer to the finer one, and a way to make it coarser."""
+    one, other = at(fine, *wanted, **more), at(coarse, *wanted, **more)
+    found = answered(one, exact, system_source(), confidence=LEVEL)
+    steps = finer_of(found.cells, one, other)
+
+    def made(source=None):
+        return coarsened(other, steps, source or system_source(), confidence=LEVEL)
+
+    return one, other, found, made
+
+
+def test_the_noise_that_is_missing_is_added_to_every_cell():
+    exact = [{("a",): (50, 100, 60), ("b",): (5, 9, 5)}, {("a",): (7,), ("b",): (8,)}]
+    wanted = (COUNT, MEAN, SUM, Aggregate("sum", SURE))
+    fine, coarse, found, made = finer_and_coarser(*wanted, exact=exact, keys="abc", other=True)
+    steps = steps_between(fine, coarse)
+    assert [[(s.fine, s.coarse) for s in each] for each in steps] == [
+        list(zip(one.noise, other.noise, strict=True))
+        for one, other in zip(fine.measured, coarse.measured, strict=True)
+    ]
+    key = new_key()
+    got = made(KeyedSource(key))
+    assert (got.groups, list(got.estimates)) == (found.groups, list(found.estimates))
+    assert got.groups == (("a",), ("b",), ("c",), None)
+    assert made(KeyedSource(key)) == got
+    fresh = answered(coarse, exact, system_source(), confidence=LEVEL)
+    for aggregate in (SUM, Aggregate("sum", SURE)):
+        widths = [
+            [e.high - e.low for e in each.estimates[aggregate]] for each in (got, fresh, found)
+        ]
+        assert widths[0] == pytest.approx(widths[1])
+        assert min(widths[0]) > max(widths[2])
+    moved = {a: e for a, e in got.estimates.items() if e != found.estimates[a]}
+    assert set(moved) == set(wanted)
+
+
+def test_a_coarser_answer_has_no_cells_to_make_another_of():
+    """It would have noise in common with all that is made of the same cells."""
+    _, _, found, made = finer_and_coarser(COUNT, exact=[{}], keys="ab")
+    assert found.cells is not None
+    assert made().cells is None
+
+
+def test_the_same_price_adds_nothing():
+    exact = [{("a",): (9, 9, 9)}]
+    _, _, found, made = finer_and_coarser(COUNT, MEAN, exact=exact, keys="ab", fine=1, coarse=1)
+    assert made().estimates == found.estimates
+
+
+def test_a_public_number_of_rows_stays_what_it_is():
+    unit = PerRow(neighbours="replace", rows=4)
+    mean = Aggregate("mean", SURE)
+    exact = [{(): (4, 10)}]
+    *_, made = finer_and_coarser(COUNT, mean, fine="0.8", exact=exact, unit=unit)
+    assert values(made(), COUNT) == [4]
+    alone = at(1, COUNT, unit=unit)
+    assert answered(alone, [], system_source(), confidence=LEVEL).cells is None
+    assert steps_between(alone, at("0.5", COUNT, unit=unit)) is None
+
+
+@pytest.mark.statistical
+def test_a_coarser_answer_has_the_law_of_a_new_one():
+    """100,000 groups of 7 rows, exact law; false alarm below 1e-9 (Dvoretzky et al., Massart)."""
+    size = 100_000
+    exact = [{(i,): (7,) for i in range(size)}]
+    _, coarse, _, made = finer_and_coarser(COUNT, exact=exact, keys=range(size))
+    drawn = np.sort(values(made(), COUNT, "raw"))
+    law = coarse.measured[0].noise[0].law(7)
+    for k in range(-10, 25):
+        below = np.searchsorted(drawn, k, side="right") / size
+        assert abs(below - law.cumulative(k)) < sqrt(log(2e9 * 2) / (2 * size))
+
+
+MANY = [Aggregate("quantile", X, level=Fraction(i, 10)) for i in range(1, 10)]
+TWO = PerPerson("id", max_rows=2)
+
+
+@pytest.mark.parametrize(
+    ("fine", "coarse"),
+    [
+        (at("0.5", COUNT), at(1, COUNT)),
+        (at(1, COUNT), at("0.5", SUM)),
+        (at(1, COUNT, keys="ab"), at("0.5", COUNT, keys="abc")),
+        (at(1, COUNT, keys="ab"), at("0.5", COUNT, keys="ab", other=True)),
+        (at(1, COUNT), at("0.5", COUNT, where=PLUS)),
+        (at(1, COUNT), at("0.5", COUNT, unit=TWO)),
+        (at(1, COUNT, unit=TWO), at("0.5", COUNT, unit=PerPerson("id", max_rows=3))),
+        (at(1, COUNT, MEDIAN), at("0.5", COUNT, MEDIAN)),
+        (at(1, *MANY), at("0.5", *MANY)),
+        (at(4, SUM), at(2, SUM)),
+        (ask(COUNT, MEAN, keys="abcdefgh", target=Target(rho=1), unit=TWO), at("0.1", COUNT)),
+        (ask(COUNT, target=APPROX, unknown=True), ask(COUNT, target=APPROX, unknown=True)),
+    ],
+)
+def test_other_questions_and_other_noise_cannot_be_made_coarser(fine, coarse):
+    assert steps_between(fine, coarse) is None
+    assert finer_of((), fine, coarse) is None
+
+
+def test_cells_of_another_shape_are_not_used():
+    fine, coarse = at(1, MEAN, keys="ab"), at("0.5", MEAN, keys="ab")
+    good = answered(fine, [{}], system_source(), confidence=LEVEL).cells
+    assert finer_of(good, fine, coarse) is not None
+    ((first, second),) = good
+    for bad in ((), ((first,),), (*good, *good), ((first, second, second),), ((first, (1,)),)):
+        assert finer_of(bad, fine, coarse) is None
+
+
+def test_answers_that_cannot_be_made_coarser_keep_no_cells():
+    for question_ in (at(1, COUNT, MEDIAN), at(1, *MANY), at(4, SUM)):
+        exact = [{} for _ in question_.request.parts]
+        assert answered(question_, exact, system_source(), confidence=LEVEL).cells is None
 
 
 # size

@@ -620,11 +620,12 @@ def _again(folder, noise):
         asking = curator._asking(COUNT, None, None)
         plan = asking.plan(COUNT)
         priced, statement = asking.priced(plan, target_of(plan, "0.5", None, None))
-        return Answering(asking.engine).release(
+        made, _ = Answering(asking.engine).release(
             priced, statement, KeyedSource(noise), schema=asking.schema,
             confidence=curator.policy.defaults.confidence, found_before=[],
             asked_at=datetime.now(UTC),
         )  # fmt: skip
+        return made
 
 
 def test_noise_keys_are_gone_when_the_answer_is_there(folder):

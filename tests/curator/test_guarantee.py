@@ -250,11 +250,11 @@ def noted(shown):
     """Mechanisms that add nothing; of the keys there are, those in `shown` are selected."""
     notes = Notes(shown)
     patch = pytest.MonkeyPatch()
-    measure, add = answer._measure, answer._noisy_cells
+    measure, add = answer._quantiles, answer._noisy_cells
 
-    def measuring(question, measured, *rest, **more):
+    def measuring(measured, *rest, **more):
         notes.within = measured
-        return measure(question, measured, *rest, **more)
+        return measure(measured, *rest, **more)
 
     def adding(measured, rows, groups, source):
         found = add(measured, rows, groups, source)
@@ -274,7 +274,7 @@ def noted(shown):
         found = [key for key in people if key in notes.shown]
         return dict.fromkeys(found, 1) if counts else found
 
-    patch.setattr(answer, "_measure", measuring)
+    patch.setattr(answer, "_quantiles", measuring)
     patch.setattr(answer, "_noisy_cells", adding)
     patch.setattr(answer, "draws", lambda noise, size, source: [0] * size)
     patch.setattr(PermuteAndFlip, "release", choosing)

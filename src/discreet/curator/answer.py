@@ -4,6 +4,12 @@ Guarantee. What `answered` returns has the guarantee of the priced question.
 Proof. Every exact integer that is used gets the noise that `discreet.query.price` chose for it,
 or goes into the selection of keys; the groups are public, or selected; the row of the others is a
 group like any other once the keys are known. All else is post-processing.
+
+Guarantee. What `coarsened` returns has exactly the law of a new answer to the coarser question, for
+every table, and costs nothing beyond the answer that its cells were released with.
+Proof. By the theorem of `discreet.mechanisms.gradual` every cell has the noise that the coarser
+question chose for it, independently of all other cells, and the answer is read off the cells in the
+same way.
 Tested by tests/curator/test_answer.py
 """
 
@@ -19,6 +25,7 @@ import numpy as np
 
 from discreet.curator.quantiles import quantiles
 from discreet.mechanisms.geometric import Geometric
+from discreet.mechanisms.gradual import Coarsening
 from discreet.noise.source import Source
 from discreet.query.plan import Aggregate, Plan
 from discreet.query.price import Measured, Noise, Priced
@@ -26,9 +33,23 @@ from discreet.query.reading import Estimate, reader
 from discreet.query.request import Cells
 from discreet.query.schema import PerPerson, PerRow
 
-__all__ = ["Answered", "answered"]
+__all__ = [
+    "Answered",
+    "Finer",
+    "NoisyCells",
+    "Steps",
+    "answered",
+    "coarsened",
+    "finer_of",
+    "geometric_noise",
+    "steps_between",
+]
 
 Key = int | bool | str | date | None
+NoisyCells = tuple[tuple[tuple[int, ...], ...], ...]
+"""For each measurement, for each group, the noisy integers that all its numbers are read off."""
+Steps = tuple[tuple[Coarsening, ...], ...]
+"""For each measurement and each of its cells the noise that makes it coarser."""
 _VECTOR = Fraction(1 << 50)
 """Up to this scale noise is drawn by the vector: it cannot come near 64 bits."""
 
@@ -40,10 +61,20 @@ class Answered:
     Attributes:
         groups: the keys of each row as the engine holds them; None for the row of the others.
         estimates: for each aggregate one number per group.
+        cells: what all of it was read off, where that can be made coarser; public like the rest.
     """
 
     groups: tuple[tuple[Key, ...] | None, ...]
     estimates: Mapping[Aggregate, tuple[Estimate, ...]]
+    cells: NoisyCells | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finer:
+    """The cells of a finer answer, and what makes them those of a coarser one."""
+
+    cells: NoisyCells
+    steps: Steps
 
 
 def answered(
@@ -54,24 +85,96 @@ def answered(
     if priced.counts_keys:
         return _counted_keys(priced, exact[-1], source, confidence)
     listed = _selected(priced, exact[-1], source) if priced.selection else public_groups(plan)
-    groups = (*listed, None) if plan.other and plan.groupings else listed
-    estimates: dict[Aggregate, tuple[Estimate, ...]] = {}
+    groups = _with_others(plan, listed)
+    estimates, kept = _known(priced), []
     for place, measured in enumerate(priced.measured):
-        wanted = [a for a, home in priced.home.items() if home is measured]
-        estimates |= _measure(
-            priced, measured, wanted, exact[place], groups, source, confidence=confidence
-        )
-    for aggregate, home in priced.home.items():
-        if home is None:
-            estimates[aggregate] = (_known(priced),)
+        rows = _grouped(exact[place], groups, len(plan.groupings))
+        if measured.block.what == "quantile":
+            wanted = _read_from(priced, measured)
+            estimates |= _quantiles(measured, wanted, rows, groups, source, confidence=confidence)
+            continue
+        noisy = _noisy_cells(measured, rows, groups, source)
+        estimates |= _estimates(priced, measured, noisy, groups, confidence)
+        kept.append(noisy)
+    return Answered(groups, estimates, tuple(kept) if geometric_noise(priced) else None)
+
+
+def coarsened(priced: Priced, finer: Finer, source: Source, *, confidence: Fraction) -> Answered:
+    """The answer to a coarser question, from the cells of a finer one and the noise they lack."""
+    groups = _with_others(priced.plan, public_groups(priced.plan))
+    estimates = _known(priced)
+    for measured, cells, steps in zip(priced.measured, finer.cells, finer.steps, strict=True):
+        columns = zip(*cells, strict=True)
+        moved = [step.release(c, source=source) for step, c in zip(steps, columns, strict=True)]
+        noisy = tuple(zip(*moved, strict=True))
+        estimates |= _estimates(priced, measured, noisy, groups, confidence)
     return Answered(groups, estimates)
 
 
-def _known(priced: Priced) -> Estimate:
-    """The public number of rows."""
+def finer_of(cells: NoisyCells, fine: Priced, coarse: Priced) -> Finer | None:
+    """Cells that were released for one question, for a coarser one; None if they do not serve."""
+    steps = steps_between(fine, coarse)
+    if steps is None:
+        return None
+    groups = len(_with_others(fine.plan, public_groups(fine.plan)))
+    wanted = [[len(measured.noise)] * groups for measured in fine.measured]
+    if [[len(row) for row in rows] for rows in cells] != wanted:
+        return None
+    return Finer(cells, steps)
+
+
+def steps_between(fine: Priced, coarse: Priced) -> Steps | None:
+    """What makes an answer to one question an answer to a coarser one; None if nothing does.
+
+    They must differ in their noise alone, and all of it must be geometric, and no narrower in the
+    coarser one. This depends on the two questions, hence on nothing private.
+    """
+    narrow, wide = geometric_noise(fine), geometric_noise(coarse)
+    if narrow is None or wide is None or _but_for_noise(fine) != _but_for_noise(coarse):
+        return None
+    pairs = [list(zip(*both, strict=True)) for both in zip(narrow, wide, strict=True)]
+    if any(one.rate < other.rate for both in pairs for one, other in both):
+        return None
+    return tuple(tuple(Coarsening(one, other) for one, other in both) for both in pairs)
+
+
+def geometric_noise(priced: Priced) -> tuple[tuple[Geometric, ...], ...] | None:
+    """The noise of every cell, if all of an answer is read off cells of public groups and all of
+    their noise is geometric: then it can be made coarser.
+    """
+    if priced.selection is not None or not priced.measured:
+        return None
+    found = []
+    for measured in priced.measured:
+        noise = tuple(n for n in measured.noise if isinstance(n, Geometric))
+        if measured.block.what == "quantile" or len(noise) < len(measured.noise):
+            return None
+        found.append(noise)
+    return tuple(found)
+
+
+def _but_for_noise(priced: Priced) -> tuple[object, ...]:
+    """All that an answer depends on, apart from the noise."""
+    blocks = [(m.block, m.stability) for m in priced.measured]
+    return priced.plan, priced.schema, priced.request, blocks, list(priced.home)
+
+
+def _with_others(
+    plan: Plan, listed: tuple[tuple[Key, ...], ...]
+) -> tuple[tuple[Key, ...] | None, ...]:
+    return (*listed, None) if plan.other and plan.groupings else listed
+
+
+def _read_from(priced: Priced, measured: Measured) -> list[Aggregate]:
+    return [a for a, home in priced.home.items() if home is measured]
+
+
+def _known(priced: Priced) -> dict[Aggregate, tuple[Estimate, ...]]:
+    """The public number of rows, where it was asked for."""
     unit = priced.schema.unit
     rows = unit.rows if isinstance(unit, PerRow) else None
-    return Estimate(rows, rows, rows, rows)
+    told = Estimate(rows, rows, rows, rows)
+    return {aggregate: (told,) for aggregate, home in priced.home.items() if home is None}
 
 
 def public_groups(plan: Plan) -> tuple[tuple[Key, ...], ...]:
@@ -136,20 +239,14 @@ def _grouped(
     return found
 
 
-def _measure(
+def _estimates(
     priced: Priced,
     measured: Measured,
-    wanted: Sequence[Aggregate],
-    cells: Cells,
+    noisy: Sequence[tuple[int, ...]],
     groups: Sequence[tuple[Key, ...] | None],
-    source: Source,
-    *,
     confidence: Fraction,
 ) -> dict[Aggregate, tuple[Estimate, ...]]:
-    rows = _grouped(cells, groups, len(priced.plan.groupings))
-    if measured.block.what == "quantile":
-        return _quantiles(measured, wanted, rows, groups, source, confidence=confidence)
-    noisy = _noisy_cells(measured, rows, groups, source)
+    """All numbers of a measurement, read off its noisy cells."""
     unit = priced.schema.unit
     known = unit.rows if isinstance(unit, PerRow) else unit.people
     if isinstance(unit, PerPerson) and measured.block.what != "people":
@@ -157,7 +254,7 @@ def _measure(
     limits = [known if group is not None or isinstance(unit, PerRow) else None for group in groups]
     return {
         aggregate: tuple(map(reader(aggregate, measured, confidence=confidence), noisy, limits))
-        for aggregate in wanted
+        for aggregate in _read_from(priced, measured)
     }
 
 
@@ -166,7 +263,7 @@ def _noisy_cells(
     rows: Mapping[tuple[Key, ...] | None, Sequence[tuple[object, tuple[int, ...]]]],
     groups: Sequence[tuple[Key, ...] | None],
     source: Source,
-) -> list[tuple[int, ...]]:
+) -> tuple[tuple[int, ...], ...]:
     """For each group the cells with their noise."""
     columns = []
     for cell, noise in zip(measured.block.cells, measured.noise, strict=True):
@@ -180,7 +277,7 @@ def _noisy_cells(
             )
             column.append(exact + z)
         columns.append(column)
-    return list(zip(*columns, strict=True))
+    return tuple(zip(*columns, strict=True))
 
 
 def draws(noise: Noise, size: int, source: Source) -> list[int]:

@@ -17,7 +17,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Literal
 
-from discreet.curator.answer import answered
+from discreet.curator.answer import Finer, NoisyCells, answered, coarsened
 from discreet.curator.present import presented
 from discreet.curator.release import Release
 from discreet.engines.base import Engine
@@ -56,13 +56,18 @@ class Answering:
 
     def look(self, request: Request, statement: str) -> Sequence[Cells]:
         """The exact integers; for an analyst a failing engine is an empty table."""
+        found = self._looked(request, statement)
+        return [{} for _ in request.parts] if found is None else found
+
+    def _looked(self, request: Request, statement: str) -> Sequence[Cells] | None:
+        """The exact integers; None where a failing engine has to be an empty table."""
         try:
             return self.engine.run(request, statement, progress=self.audience == "owner")
         except Exception as fault:
             if self.audience == "owner":
                 raise
             self.tell(fault)
-            return [{} for _ in request.parts]
+            return None
 
     def release(
         self,
@@ -74,26 +79,49 @@ class Answering:
         confidence: Fraction,
         found_before: Sequence[tuple[str, PureLoss]],
         asked_at: datetime,
-    ) -> Release:
-        """Run a charged question and finish its answer."""
+    ) -> tuple[Release, NoisyCells | None]:
+        """Run a charged question and finish its answer; also its cells, to make it coarser.
 
-        def finished(exact: Sequence[Cells]) -> Release:
+        Without them where something failed: then nobody else is given what came of that.
+        """
+
+        def finished(exact: Sequence[Cells]) -> tuple[Release, NoisyCells | None]:
             found = answered(question, exact, source, confidence=confidence)
-            return presented(
+            made = presented(
                 question, found, sql=to_sql(question.plan, schema), confidence=confidence,
                 found_before=found_before, asked_at=asked_at,
             )  # fmt: skip
+            return made, found.cells
 
-        exact: Sequence[Cells] = ()
+        exact: Sequence[Cells] | None = ()
         if question.request.parts:
-            exact = self.look(question.request, statement)
+            exact = self._looked(question.request, statement)
         try:
-            return finished(exact)
+            if exact is not None:
+                return finished(exact)
         except Exception as fault:
             if self.audience == "owner":
                 raise
             self.tell(fault)
-            return finished([{} for _ in exact])
+        return finished([{} for _ in question.request.parts])[0], None
+
+    def coarser(
+        self,
+        question: Priced,
+        finer: Finer,
+        source: Source,
+        *,
+        schema: Schema,
+        confidence: Fraction,
+        found_before: Sequence[tuple[str, PureLoss]],
+        asked_at: datetime,
+    ) -> Release:
+        """Finish the answer to a charged question from the cells of a finer one; no row is read."""
+        found = coarsened(question, finer, source, confidence=confidence)
+        return presented(
+            question, found, sql=to_sql(question.plan, schema), confidence=confidence,
+            found_before=found_before, asked_at=asked_at,
+        )  # fmt: skip
 
     def tell(self, fault: Exception) -> None:
         """Tell the owner, and nobody else: not even that telling failed."""

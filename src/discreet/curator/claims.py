@@ -1,4 +1,4 @@
-"""What a claim is made of: who pays, what is asked, and which columns of an answer are counts.
+"""What a claim is made of: who pays, what is asked; and what its asker gets, the record.
 
 Tested by tests/curator/test_curator.py
 """
@@ -14,13 +14,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from discreet.curator.asking import Asking
+from discreet.curator.kept import Kept
 from discreet.curator.ledger.amounts import Amount
-from discreet.curator.ledger.values import Charge, Done
+from discreet.curator.ledger.values import Charge, Claim, Done, Pending
 from discreet.curator.record import Record
+from discreet.curator.release import Release
 from discreet.errors import ParameterError
+from discreet.query.explain import unit_words
 from discreet.query.plan import Plan, PostAggregate
+from discreet.version import VERSION
 
-__all__ = ["OWNER", "charges_of", "counts_of", "digest_of", "key_of", "own_record"]
+__all__ = ["OWNER", "charges_of", "counts_of", "digest_of", "key_of", "made_record", "own_record"]
 
 OWNER = ""
 """Who asks if no analyst is named."""
@@ -62,9 +67,33 @@ def key_of(key: str | None, who: str, ledger: str) -> str:
     return named
 
 
+def made_record(
+    asking: Asking, release: Release, charged: Pending, claim: Claim, *, version: int
+) -> Record:
+    """The record of an answer that was made for a claim, under this version of the policy."""
+    return Record(
+        id=charged.key,
+        release=release,
+        question=str(claim.info["sql"]),
+        plan=str(claim.info["sql"]),
+        dataset=asking.dataset.name,
+        family=asking.dataset.family,
+        block=asking.block,
+        data_version=asking.version,
+        policy_version=version,
+        policy_fingerprint=claim.policy,
+        entry=charged.seq,
+        head=charged.hash,
+        analyst=claim.analyst,
+        software=f"discreet {VERSION}",
+        unit=f"a person {unit_words(asking.schema)}",
+        cost=str(claim.info["cost"]),
+    )
+
+
 def own_record(found: Done) -> Record:
     """A stored answer as its asker sees it: another's has the marks of the own asking."""
-    record = Record.from_json(found.answer)
+    record = Kept.from_text(found.answer).record
     if found.hit != "other":
         return record
     release = replace(record.release, asked_at=datetime.fromisoformat(found.at))

@@ -23,8 +23,17 @@ from typing import Any, Self
 
 from discreet.curator.answering import Answering, Audience
 from discreet.curator.asking import Asking, named_dataset, only_dataset
-from discreet.curator.claims import OWNER, charges_of, counts_of, digest_of, key_of, own_record
+from discreet.curator.claims import (
+    OWNER,
+    charges_of,
+    counts_of,
+    digest_of,
+    key_of,
+    made_record,
+    own_record,
+)
 from discreet.curator.combine import combined
+from discreet.curator.kept import Cells, Kept
 from discreet.curator.ledger.amounts import Amount, cost_of
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register, retire
@@ -39,9 +48,9 @@ from discreet.errors import BudgetExceededError, LedgerError, ParameterError, Qu
 from discreet.exact import Exact
 from discreet.noise.source import KeyedSource
 from discreet.query.build import Query
-from discreet.query.explain import Price, unit_words
+from discreet.query.explain import Price
 from discreet.query.plan import Plan
-from discreet.query.price import Priced, Target
+from discreet.query.price import Target
 from discreet.query.render import to_sql
 from discreet.query.schema import Schema
 from discreet.version import VERSION
@@ -259,16 +268,17 @@ class Curator:
         source = KeyedSource(found.noise)
         audience: Audience = "owner" if who == OWNER else "analyst"
         answering = Answering(asking.engine, audience, self._on_fault)
-        release = answering.release(
+        release, noisy = answering.release(
             priced, statement, source, schema=asking.schema,
             confidence=self.policy.defaults.confidence, found_before=asking.found,
             asked_at=self._clock().replace(microsecond=0),
         )  # fmt: skip
         reached("after compute")
-        made = self._record(asking, priced, release, found, claim, cost)
-        stored = self.ledger.store(key, made.to_json())
+        record = made_record(asking, release, found, claim, version=self.version)
+        made = Kept(record, None if noisy is None else Cells(target, noisy))
+        stored = self.ledger.store(key, made.to_text())
         reached("before send")
-        return self._handed_out(Record.from_json(stored.answer), claim, plan)
+        return self._handed_out(Kept.from_text(stored.answer).record, claim, plan)
 
     def _reserve(self, claim: Claim, asking: Asking) -> Pending | Done:
         """Charge; an analyst who is refused learns nothing of accounts that others share."""
@@ -294,7 +304,7 @@ class Curator:
         """
         release, seen = record.release, [record.release]
         for done in self.ledger.paid(claim.canon, claim.analyst):
-            other = Record.from_json(done.answer).release
+            other = Kept.from_text(done.answer).record.release
             known = any(other.raw == one.raw and other.rows == one.rows for one in seen)
             if done.seq < record.entry and not known:
                 seen.append(other)
@@ -345,35 +355,6 @@ class Curator:
             record, policy_version=self.version, policy_fingerprint=self.policy.fingerprint,
             software=f"discreet {VERSION}",
         )  # fmt: skip
-
-    def _record(
-        self,
-        asking: Asking,
-        priced: Priced,
-        release: Any,
-        charged: Pending,
-        claim: Claim,
-        cost: Amount,
-    ) -> Record:
-        family = self.policy.families[asking.dataset.family]
-        return Record(
-            id=charged.key,
-            release=release,
-            question=str(claim.info["sql"]),
-            plan=to_sql(priced.plan, asking.schema),
-            dataset=asking.dataset.name,
-            family=asking.dataset.family,
-            block=asking.block,
-            data_version=asking.version,
-            policy_version=self.version,
-            policy_fingerprint=self.policy.fingerprint,
-            entry=charged.seq,
-            head=charged.hash,
-            analyst=claim.analyst,
-            software=f"discreet {VERSION}",
-            unit=f"a person {unit_words(asking.schema)}",
-            cost=cost.said(family.accounting),
-        )
 
     # which data
 

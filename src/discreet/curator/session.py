@@ -154,10 +154,11 @@ class Session(Questions):
     def _answer(self, question: Priced, statement: str, confidence: Fraction) -> Release:
         if question.request.parts:
             self._charge(question.losses)
-        return self._answering.release(
+        made, _ = self._answering.release(
             question, statement, system_source(), schema=self._schema, confidence=confidence,
             found_before=self._found, asked_at=datetime.now(UTC),
         )  # fmt: skip
+        return made
 
     def _charge(self, losses: Sequence[Loss]) -> None:
         """Charge first, look afterwards."""

@@ -63,7 +63,8 @@ class Coarsening:
     coarse: Geometric
 
     def __post_init__(self) -> None:
-        for name, given in (("fine", self.fine), ("coarse", self.coarse)):
+        pair: tuple[tuple[str, object], ...] = (("fine", self.fine), ("coarse", self.coarse))
+        for name, given in pair:
             if not isinstance(given, Geometric) or given.bounds is not None:
                 raise ParameterError(name, given, "must be geometric noise without bounds")
         if not self.coarse.rate <= self.fine.rate:

@@ -1,0 +1,85 @@
+"""What the ledger keeps of an answer: its record and, for later and coarser askings, its cells.
+
+A record is what the asker gets and what is exported. The noisy cells that all of it was read off
+are released numbers too, and no secret; but they are of no use to a reader, so that they stay
+with the ledger. An answer that cannot be made coarser is kept as its record alone, and so is one
+that was made of another's cells. Every answer of before there were cells reads as such a one.
+Tested by tests/curator/test_kept.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.curator.answer import NoisyCells
+from discreet.curator.record import Record
+from discreet.curator.stored import read_json
+from discreet.errors import ParameterError
+from discreet.query.price import Target
+
+__all__ = ["SCHEMA", "Cells", "Kept"]
+
+SCHEMA = "discreet-kept/1"
+_NAMES = {"schema", "price", "cells", "record"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Noisy cells, and the price at which they were released."""
+
+    price: Target
+    noisy: NoisyCells
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record, with its cells where it can be made coarser."""
+
+    record: Record
+    cells: Cells | None = None
+
+    def to_text(self) -> str:
+        """As it is stored; `from_text` reads it back."""
+        if self.cells is None:
+            return self.record.to_json()
+        price = self.cells.price
+        told = {"epsilon": price.epsilon, "delta": price.delta, "rho": price.rho}
+        values = {
+            "schema": SCHEMA,
+            "price": {name: None if value is None else str(value) for name, value in told.items()},
+            "cells": self.cells.noisy,
+            "record": self.record.to_dict(),
+        }
+        return json.dumps(values, allow_nan=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> Kept:
+        """Read what was stored, with cells or without; what is not known is refused."""
+        values = read_json(text)
+        if values.get("schema") != SCHEMA:
+            return cls(Record.from_dict(values))
+        if set(values) != _NAMES:
+            odd = sorted(set(values) ^ _NAMES)
+            raise ParameterError("fields", odd, "of a kept answer are missing or not known here")
+        cells = Cells(Target(**_mapping(values["price"])), _cells(values["cells"]))
+        return cls(Record.from_dict(values["record"]), cells)
+
+
+def _mapping(values: Any) -> Mapping[str, Any]:
+    if not isinstance(values, Mapping) or set(values) != {"epsilon", "delta", "rho"}:
+        raise ParameterError("price", None, "of a kept answer cannot be read")
+    return values
+
+
+def _cells(values: Any) -> NoisyCells:
+    """Lists of lists of lists of integers, as tuples."""
+    try:
+        found = tuple(tuple(tuple(row) for row in rows) for rows in values)
+    except TypeError as error:
+        raise ParameterError("cells", None, "of a kept answer cannot be read") from error
+    if not all(type(n) is int for rows in found for row in rows for n in row):
+        raise ParameterError("cells", None, "of a kept answer must be whole numbers")
+    return found

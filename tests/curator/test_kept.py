@@ -1,0 +1,72 @@
+"""What the ledger keeps: read back as it was, with cells or without, and nothing guessed."""
+
+import json
+
+import pytest
+from tests.curator.test_record import record
+
+from discreet.curator.kept import SCHEMA, Cells, Kept
+from discreet.curator.record import Record
+from discreet.errors import ParameterError
+from discreet.query.price import Target
+
+NOISY = (((3, -4), (10**30, 0)), ((7,), (8,)))
+
+
+@pytest.mark.parametrize(
+    "price",
+    [Target(epsilon="0.3"), Target(epsilon="1/3", delta="1e-6"), Target(rho="0.1")],
+    ids=str,
+)
+def test_cells_and_record_come_back(price):
+    kept = Kept(record(), Cells(price, NOISY))
+    assert Kept.from_text(kept.to_text()) == kept
+
+
+def test_without_cells_it_is_the_record_as_ever():
+    kept = Kept(record())
+    assert kept.to_text() == record().to_json()
+    assert Kept.from_text(record().to_json()) == kept
+
+
+def test_the_exported_record_has_no_cells():
+    kept = Kept.from_text(Kept(record(), Cells(Target(epsilon=1), NOISY)).to_text())
+    assert kept.record == record()
+    assert kept.record.to_json() == record().to_json()
+    with pytest.raises(ParameterError):
+        Record.from_json(kept.to_text())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"more": 1},
+        {"schema": "discreet-kept/2"},
+        {"price": None},
+        {"price": {"epsilon": "1"}},
+        {"price": {"epsilon": "one", "delta": None, "rho": None}},
+        {"price": {"epsilon": "1", "delta": None, "rho": "1"}},
+        {"cells": 5},
+        {"cells": [5]},
+        {"cells": [[["1"]]]},
+        {"cells": [[[True]]]},
+        {"cells": [[[1.5]]]},
+        {"cells": None},
+        {"record": {}},
+        {"record": None},
+    ],
+    ids=str,
+)
+def test_what_is_not_known_is_refused(change):
+    values = json.loads(Kept(record(), Cells(Target(epsilon=1), NOISY)).to_text())
+    assert values["schema"] == SCHEMA
+    with pytest.raises(ParameterError):
+        Kept.from_text(json.dumps({**values, **change}))
+
+
+@pytest.mark.parametrize("name", ["price", "cells", "record"])
+def test_what_is_missing_is_refused(name):
+    values = json.loads(Kept(record(), Cells(Target(epsilon=1), NOISY)).to_text())
+    del values[name]
+    with pytest.raises(ParameterError):
+        Kept.from_text(json.dumps(values))
