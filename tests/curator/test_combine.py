@@ -10,6 +10,7 @@ import pytest
 from discreet.curator.combine import combined
 from discreet.curator.release import Release
 from discreet.mechanisms.geometric import Geometric
+from discreet.mechanisms.gradual import Coarsening
 from discreet.privacy.guarantee import PureDP
 from discreet.privacy.loss import PureLoss
 
@@ -94,22 +95,42 @@ def test_only_rows_of_both_are_combined():
 def test_the_interval_covers_at_its_confidence(pair, level):
     """The exact law of the weighted sum of two geometric noises, by enumeration."""
     noises = [Geometric(epsilon=epsilon) for epsilon in pair]
-    halves = [noise.error(level) for noise in noises]
-    if 0 in halves:
+    if 0 in [noise.error(level) for noise in noises]:
         pytest.skip("nothing to combine")
+    laws = [law(noise.noise_law, noise.rate) for noise in noises]
+    pairs = ((z, y, p * q) for z, p in laws[0].items() for y, q in laws[1].items())
+    assert covered(noises, level, pairs) >= float(level)
+
+
+def law(noise, rate):
+    """The law as good as all of it."""
+    far = min(int(40 / rate), 900)
+    half = [noise.mass(z) for z in range(far + 1)]
+    return {z: half[abs(z)] for z in range(-far, far + 1)}
+
+
+def covered(noises, level, pairs):
+    """How often the combined interval holds the truth, 0, over pairs of noises and their chance."""
+    halves = [noise.error(level) for noise in noises]
     weights = [1 / half**2 for half in halves]
     total, half = sum(weights), 1 / math.sqrt(sum(weights))
-    far = [min(int(40 / float(Fraction(epsilon))), 900) for epsilon in pair]
-    laws = []
-    for noise, most in zip(noises, far, strict=True):
-        rate = float(noise.rate)
-        scale = math.tanh(rate / 2)
-        laws.append({z: scale * math.exp(-rate * abs(z)) for z in range(-most, most + 1)})
-    covered = 0.0
-    for z, p in laws[0].items():
-        for y, q in laws[1].items():
-            mean = (weights[0] * z + weights[1] * y) / total
-            middle = round(mean)  # the truth is 0 here
-            if abs(middle) <= math.ceil(half + abs(mean - middle)):
-                covered += p * q
-    assert covered >= float(level)
+    found = 0.0
+    for z, y, p in pairs:
+        mean = (weights[0] * z + weights[1] * y) / total
+        middle = round(mean)
+        if abs(middle) <= math.ceil(half + abs(mean - middle)):
+            found += p
+    return found
+
+
+@pytest.mark.parametrize(("fine", "coarse"), [("0.5", "0.4"), ("0.1", "0.09"), ("0.2", "0.1")])
+def test_answers_with_noise_in_common_must_not_be_combined(fine, coarse):
+    """One that was made of the other: the interval would not cover. Exact law, by enumeration."""
+    step = Coarsening(Geometric(epsilon=fine), Geometric(epsilon=coarse))
+    narrow, added = law(step.fine.noise_law, step.fine.rate), law(step.noise_law, step.coarse.rate)
+    pairs = ((z + d, z, p * q) for z, p in narrow.items() for d, q in added.items())
+    found = covered([step.coarse, step.fine], LEVEL, pairs)
+    assert found < float(LEVEL) - 0.01
+    apart = law(step.coarse.noise_law, step.coarse.rate)
+    pairs = ((y, z, p * q) for y, p in apart.items() for z, q in narrow.items())
+    assert covered([step.coarse, step.fine], LEVEL, pairs) >= float(LEVEL)

@@ -5,6 +5,11 @@ with independent noises of half-widths w1 and w2 (at one confidence) the weights
 1/w2^2, in proportion to the inverse variances, because noise of one kind has half-widths in
 proportion to its standard deviation. The combined half-width is w = 1/sqrt(1/w1^2 + 1/w2^2).
 
+Assumes. The noises are independent. The ledger sees to that: no analyst is given two answers that
+have noise in common (`discreet.curator.ledger`), because an answer that was made coarser from
+another one (`discreet.mechanisms.gradual`) is not independent of it. For such a pair the combined
+interval would be too narrow: from epsilon 0.1 and 0.09 it would cover 90 % instead of 95 %.
+
 What the interval covers. For Gaussian noise w is exact. For geometric noise the sum of two has
 lighter tails than one, relative to its variance, so that w is slightly too wide from a confidence
 of 0.91 on (tests/curator/test_combine.py checks the law of the sum exactly). Answers of different
