@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from discreet.curator.ledger.amounts import Amount, limit_of
@@ -166,7 +166,7 @@ def insist(holds, words):
 
 @dataclass
 class Checker:
-    """I1 to I6, from the ledger and from what was seen outside of it; remembers what it saw."""
+    """I1 to I6 and I10, from the ledger and from what was seen outside; remembers what it saw."""
 
     place: Place
     head: object = None
@@ -193,6 +193,7 @@ class Checker:
         questions = {row["key"]: row for row in rows}
         self._states(questions)
         self._outside(questions, entries)
+        self._apart(entries)
 
     def _spending(self, entries, accounts):
         sums = {account.id: 0 for account in accounts}
@@ -215,6 +216,17 @@ class Checker:
             if now["state"] == "reserved":
                 insist(now["noise"] == before["noise"], f"I3: {key} has another noise")
         self.seen = questions
+
+    def _apart(self, entries):
+        roots, given = {}, set()
+        for entry in entries:
+            if entry.kind in ("reserve", "hit"):
+                values = entry.values()
+                key, of = values["key"], values.get("of")
+                roots[key] = key if of is None else roots[of]
+                one = (values["canon"], values["analyst"], roots[key])
+                insist(one not in given, f"I10: {key} has noise that its asker was given before")
+                given.add(one)
 
     def _outside(self, questions, entries):
         charged = [e.values()["key"] for e in entries if e.kind in ("reserve", "hit")]
@@ -246,8 +258,14 @@ def mixed(number, count, seed):
 
 
 def claim_of(name):
-    """The claim behind a short name: "q7" is ann's, "q7/bob" the same question of bob's."""
+    """The claim behind a short name: "q7" is ann's, "q7/bob" the same question of bob's.
+
+    Every second one of bob's is at half the price, and may be made of ann's answer.
+    """
     canon, _, who = name.partition("/")
+    if who and int(canon[1:]) % 2:
+        half = claim(name, canon=canon, analyst=who, size=UNIT // 2, cost=UNIT // 2)
+        return replace(half, finer=(canon,))
     return claim(name, canon=canon, analyst=who or "ann")
 
 

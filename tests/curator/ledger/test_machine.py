@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,16 @@ LABELS = [label for label in STEPS if label not in ("after compute", "before sen
 
 
 @dataclass
+class Row:
+    """What was asked, the key of its answer, if there is one, whose noise it has, what it is of."""
+
+    asked: tuple
+    answer: str | None
+    root: str
+    of: str = ""
+
+
+@dataclass
 class Model:
     """What a ledger should do, in few lines: spent units, and a row for each key."""
 
@@ -33,37 +43,54 @@ class Model:
     answers: dict = field(default_factory=dict)
     sealed: bool = False
 
-    def ask(self, key, *asked):
+    def ask(self, key, canon, size, analyst, *, gradual):
         """What becomes of an asking: an error, a key to compute, or the key of its answer."""
+        asked = (canon, size, analyst)
         if key in self.rows:
-            if self.rows[key][0] != asked:
-                return "refused"
-            return ("done", self.rows[key][1]) if self.rows[key][1] else "pending"
-        canon, size, analyst = asked
-        done = [
-            (row[0][1], -number, row)
-            for number, row in enumerate(self.rows.values())
-            if row[1] and row[0][0] == canon and row[0][1] >= size
+            return self.again(self.rows[key], asked)
+        same = [
+            (row.asked[1], -number, name, row)
+            for number, (name, row) in enumerate(self.rows.items())
+            if row.asked[0] == canon
         ]
-        own = [found for found in done if found[2][0][2] == analyst]
+        done = [found for found in same if found[3].answer and found[0] >= size]
+        own = [found for found in done if found[3].asked[2] == analyst]
         if own:
-            return "done", max(own)[2][1]
+            return "done", max(own)[3].answer
+        taken = {row.root for *_, row in same if row.asked[2] == analyst}
         good = [found for found in done if found[0] == size]  # of others only what is equal
-        payers = [f"staff@{analyst}"] if good else ["staff", f"staff@{analyst}"]
+        equal = max(good)[3] if good and max(good)[3].root not in taken else None
+        finer = sorted(
+            (found[0], -found[1], found[2], found[3].root)
+            for found in done
+            if found[0] > size and found[3].answer == found[2] and found[3].root not in taken
+        )
+        of, root = finer[0][2:] if finer and gradual and equal is None else ("", key)
+        payers = ["staff", f"staff@{analyst}"][1 if equal or of else 0 :]
         limits = {"staff": 0 if self.sealed else TOTAL}
         if any(self.spent[p] + size > limits.get(p, ALLOWANCE) for p in payers):
             return "exceeded"
         for payer in payers:
             self.spent[payer] += size
-        self.rows[key] = [asked, max(good)[2][1] if good else None]
-        return ("done", self.rows[key][1]) if good else "pending"
+        if equal:
+            self.rows[key] = Row(asked, equal.answer, equal.root)
+            return "done", equal.answer
+        self.rows[key] = Row(asked, None, root, of)
+        return "pending"
+
+    def again(self, row, asked):
+        if row.asked != asked:
+            return "refused"
+        if row.answer:
+            return "done", row.answer
+        return "exceeded" if self.sealed and not row.of else "pending"
 
     def store(self, key, answer):
-        self.rows[key][1] = self.rows[key][1] or key
+        self.rows[key].answer = self.rows[key].answer or key
         return self.answers.setdefault(key, answer)
 
     def waiting(self):
-        return {key for key, row in self.rows.items() if not row[1]}
+        return {key for key, row in self.rows.items() if not row.answer}
 
 
 class PulledError(Exception):
@@ -79,13 +106,15 @@ class Machine(RuleBasedStateMachine):
         self.ledger = self.place.new(total=TOTAL, allowance=ALLOWANCE)
         self.model, self.checker, self.noise = Model(), Checker(self.place), {}
 
-    def claim(self, key, canon, size, analyst):
-        return claim(key, canon=canon, size=size * UNIT, cost=size * UNIT, analyst=analyst)
+    def claim(self, key, canon, size, analyst, *, gradual):
+        made = claim(key, canon=canon, size=size * UNIT, cost=size * UNIT, analyst=analyst)
+        finer = tuple(self.ledger.finer(canon, size * UNIT)) if gradual else ()
+        return replace(made, finer=finer)
 
-    @rule(key=keys, canon=canons, size=sizes, analyst=analysts)
-    def ask(self, key, canon, size, analyst):
-        asked = self.claim(key, canon, size, analyst)
-        wanted = self.model.ask(key, canon, size, analyst)
+    @rule(key=keys, canon=canons, size=sizes, analyst=analysts, gradual=st.booleans())
+    def ask(self, key, canon, size, analyst, gradual):
+        asked = self.claim(key, canon, size, analyst, gradual=gradual)
+        wanted = self.model.ask(key, canon, size, analyst, gradual=gradual)
         if wanted == "refused":
             with pytest.raises(LedgerError, match="another question"):
                 self.ledger.reserve(asked)
@@ -95,6 +124,7 @@ class Machine(RuleBasedStateMachine):
         elif wanted == "pending":
             got = self.ledger.reserve(asked)
             assert isinstance(got, Pending)
+            assert got.of == self.model.rows[key].of
             assert self.noise.setdefault(key, got.noise) == got.noise
         else:
             got = self.ledger.reserve(asked)
@@ -110,34 +140,38 @@ class Machine(RuleBasedStateMachine):
         answer = compute(key, self.noise[key]) + again
         assert self.ledger.store(key, answer).answer == self.model.store(key, answer)
 
-    @rule(key=keys, canon=canons, size=sizes, analyst=analysts, label=st.sampled_from(LABELS))
-    def crash(self, key, canon, size, analyst, label):
+    @rule(
+        key=keys, canon=canons, size=sizes, analyst=analysts, label=st.sampled_from(LABELS),
+        gradual=st.booleans(),
+    )  # fmt: skip
+    def crash(self, key, canon, size, analyst, label, gradual):
         """Pull the plug at a step; what was committed before it counts, as the model says."""
 
         def pull(step):
             if step == label:
                 raise PulledError
 
+        asked = self.claim(key, canon, size, analyst, gradual=gradual)
         on_step(pull)
         try:
-            self.ask_and_store(self.claim(key, canon, size, analyst))
+            self.ask_and_store(asked)
         except (PulledError, LedgerError, BudgetExceededError):
             pass
         finally:
             on_step(None)
             self.reopen()
-        self.catch_up(key, (canon, size, analyst))
+        self.catch_up(key, (canon, size, analyst), gradual=gradual)
 
     def ask_and_store(self, asked):
         got = self.ledger.reserve(asked)
         if isinstance(got, Pending):
             self.ledger.store(asked.key, compute(asked.key, got.noise))
 
-    def catch_up(self, key, asked):
+    def catch_up(self, key, asked, *, gradual):
         """The ledger decided how far it got; the model follows if it may have."""
         entries = {e.values()["key"]: e.kind for e in self.ledger.entries() if e.kind in KINDS}
         if key in entries and key not in self.model.rows:
-            self.model.ask(key, *asked)
+            self.model.ask(key, *asked, gradual=gradual)
         for pending in self.ledger.pending:
             assert self.noise.setdefault(pending.key, pending.noise) == pending.noise
         done = self.ledger.answer(key)
@@ -170,6 +204,11 @@ class Machine(RuleBasedStateMachine):
         spent = {name: a.spent.main // UNIT for name, a in self.ledger.accounts.items()}
         assert spent == self.model.spent
         assert {p.key for p in self.ledger.pending} == self.model.waiting()
+
+    @invariant()
+    def no_analyst_has_two_answers_with_noise_in_common(self):
+        given = [(*row.asked[::2], row.root) for row in self.model.rows.values()]
+        assert len(given) == len(set(given))
 
     def teardown(self):
         on_step(None)

@@ -26,6 +26,7 @@ from discreet.curator.ledger.values import Account, Claim, Done, Pending
 from discreet.curator.ledger.writing import (
     ACCOUNTS,
     ENTRIES,
+    FINER,
     FINISH,
     HASH_AT,
     HEAD,
@@ -260,7 +261,9 @@ class Ledger:
             stored = on.stored(claim) if answered else None
             if stored is not None and stored["analyst"] == claim.analyst:
                 return on.done(stored, "own")
-            charges = [c for c in claim.charges if stored is None or c.on_hit]
+            finer = on.finer(claim) if answered and stored is None else None
+            free = stored is not None or finer is not None
+            charges = [c for c in claim.charges if c.on_hit or not free]
             spent = on.pay(charges)
             reached("in reserve")
             body = {
@@ -290,10 +293,11 @@ class Ledger:
                     str(body["at"]),
                     claim.analyst,
                 )
-            entry = on.append("reserve", body)
+            of = {} if finer is None else {"of": finer["key"]}
+            entry = on.append("reserve", body | of)
             noise = new_key()
             on.put(claim, entry, state="reserved", noise=noise, answer=None)
-            return Pending(claim.key, noise, entry.seq, entry.hash, resumed=False)
+            return Pending(claim.key, noise, entry.seq, entry.hash, resumed=False, **of)
 
     def store(self, key: str, answer: str) -> Done:
         """Put an answer in and the noise key out; who comes second gets the stored answer."""
@@ -327,6 +331,13 @@ class Ledger:
             rows = on.paid(canon, analyst)
             found = {done.key: done for done in (on.done(row, "own") for row in rows)}
             return list(found.values())
+
+    def finer(self, canon: str, size: int) -> dict[str, str]:
+        """The stored answers to a question that cost more, the cheapest first, by their keys."""
+        with self._reading() as cursor:
+            least = min(size, LARGEST)
+            rows = self._database.run(cursor, FINER, asked=canon, least=least).fetchall()
+        return {str(key): str(answer) for key, answer in rows}
 
     @property
     def pending(self) -> tuple[Pending, ...]:

@@ -61,6 +61,7 @@ class Claim:
         policy: the fingerprint of the policy under which the price was made.
         info: what the log should tell, plain values.
         public: whether answers to others are public too; then a better one serves as well.
+        finer: the keys of better answers that this one can be made of, the preferred first.
     """
 
     key: str
@@ -72,6 +73,7 @@ class Claim:
     policy: str
     info: Mapping[str, Any]
     public: bool = False
+    finer: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -84,6 +86,7 @@ class Pending:
         seq: the entry of the charge.
         hash: of that entry.
         resumed: whether it was charged before, by somebody who did not come back.
+        of: the key of the stored answer that it has to be made of; "" if it is a new one.
     """
 
     key: str
@@ -91,6 +94,7 @@ class Pending:
     seq: int
     hash: str
     resumed: bool
+    of: str = ""
 
     def __repr__(self) -> str:
         return f"<Pending {self.key!r}: charged in entry {self.seq}>"

@@ -100,10 +100,11 @@ def _ask(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
     if values["key"] in made.questions:
         raise LedgerError(f"entry {entry.seq} charges a question that was charged before")
     asked = Asked((*(values[name] for name in _ASKED), entry.seq), "reserved")
-    if entry.kind == "hit":
+    if entry.kind == "hit" or "of" in values:
         of = made.questions.get(values["of"])
         if of is None or of.state != "done":
             raise LedgerError(f"entry {entry.seq} gives an answer that was not there")
+    if entry.kind == "hit":
         asked.answer = _hash(f"@{values['of']}")
     made.questions[values["key"]] = asked
 

@@ -58,12 +58,19 @@ _BY_CANON = (
     .order_by(t.question.c.size.desc(), t.question.c.seq)
     .limit(1)
 )
-_PAID = (
+_ASKED = (
     select(t.question)
     .where(t.question.c.canon == bindparam("asked"))
     .where(t.question.c.analyst == bindparam("who"))
-    .where(t.question.c.state == "done")
     .order_by(t.question.c.size, t.question.c.seq.desc())
+)
+FINER = (
+    select(t.question.c.key, t.question.c.answer)
+    .where(t.question.c.canon == bindparam("asked"))
+    .where(t.question.c.size > bindparam("least"))
+    .where(t.question.c.state == "done")
+    .where(t.question.c.answer.not_like("@%"))
+    .order_by(t.question.c.size, t.question.c.seq)
 )
 RESERVED = select(t.question).where(t.question.c.state == "reserved").order_by(t.question.c.seq)
 _PUT = insert(t.question)
@@ -193,21 +200,56 @@ class Writing:
 
         A better one of somebody else would show that it was asked for, and be worth more than was
         paid; it serves only where answers are public. Anybody's is never one that points at
-        another: that one was there before.
+        another: that one was there before. None serves that has noise in common with one that the
+        analyst was given: she would combine them, or see that they agree.
         """
         if claim.size > LARGEST:
             return None
         most = LARGEST if claim.public else claim.size
         best = self.run(_BY_CANON, asked=claim.canon, least=claim.size, most=most).fetchone()
-        own = [row for row in self.paid(claim.canon, claim.analyst) if row["size"] >= claim.size]
+        mine = self._asked(claim.canon, claim.analyst)
+        own = [row for row in mine if row["state"] == "done" and row["size"] >= claim.size]
         if own:
             return own[-1]
-        return None if best is None else question_of(best)
+        if best is None:
+            return None
+        row = question_of(best)
+        return None if mine and self._root(row) in map(self._root, mine) else row
+
+    def finer(self, claim: Claim) -> dict[str, Any] | None:
+        """A better answer that a claim can be made of; never two of one noise for one analyst."""
+        if not claim.finer:
+            return None
+        taken = {self._root(row) for row in self._asked(claim.canon, claim.analyst)}
+        for key in claim.finer:
+            row = self.question(key)
+            if row is None or row["state"] != "done" or row["canon"] != claim.canon:
+                continue
+            if row["size"] > claim.size and self._root(row) not in taken:
+                return row
+        return None
+
+    def _root(self, row: Mapping[str, Any]) -> str:
+        """The asking whose noise is in an answer: its own, or that of what it was made of."""
+        while (of := self._entry(int(row["seq"])).values().get("of")) is not None:
+            found = self.question(of)
+            if found is None:
+                raise LedgerError("a stored answer is missing; `discreet ledger verify` says more")
+            row = found
+        return str(row["key"])
+
+    def _entry(self, seq: int) -> Entry:
+        row = self.run(_ENTRY, which=seq).fetchone()
+        return Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3]))
+
+    def _asked(self, canon: str, analyst: str) -> list[dict[str, Any]]:
+        """An analyst's askings of a question, answered or not, the best last."""
+        rows = self.run(_ASKED, asked=canon, who=analyst).fetchall()
+        return [question_of(row) for row in rows]
 
     def paid(self, canon: str, analyst: str) -> list[dict[str, Any]]:
         """The answers to a question that an analyst has paid for, the best last."""
-        rows = self.run(_PAID, asked=canon, who=analyst).fetchall()
-        return [question_of(row) for row in rows]
+        return [row for row in self._asked(canon, analyst) if row["state"] == "done"]
 
     def known(self, claim: Claim) -> Pending | Done:
         """What becomes of a key that exists."""
@@ -219,7 +261,8 @@ class Writing:
             )
         if known["state"] == "done":
             return self.done(known, "")
-        payers = {charge.account for charge in claim.charges}
+        waiting = self.pending(known)
+        payers = {charge.account for charge in claim.charges if not waiting.of or charge.on_hit}
         if any(account.sealed and account.name in payers for account in self.accounts()):
             raise BudgetExceededError(
                 "these data were retired: no question is answered from them any more; nothing was "
@@ -232,12 +275,13 @@ class Writing:
                 "backup, and may have been answered since; its noise cannot be used again. Ask "
                 "with a new key. Nothing was charged"
             )
-        return self.pending(known)
+        return waiting
 
     def pending(self, row: Mapping[str, Any]) -> Pending:
         """A row that was charged and not answered, to be taken up again."""
-        seq = int(row["seq"])
-        return Pending(row["key"], bytes(row["noise"]), seq, self.hash_at(seq), resumed=True)
+        entry = self._entry(int(row["seq"]))
+        of = str(entry.values().get("of", ""))
+        return Pending(row["key"], bytes(row["noise"]), entry.seq, entry.hash, resumed=True, of=of)
 
     def hash_at(self, seq: int) -> str:
         """The hash of an entry."""
@@ -252,9 +296,9 @@ class Writing:
         pointed = self.question(answer[1:])
         if pointed is None or pointed["answer"] is None or pointed["answer"].startswith("@"):
             raise LedgerError("a stored answer is missing; `discreet ledger verify` says more")
-        found = self.run(_ENTRY, which=seq).fetchone()
-        at = str(Entry(int(found[0]), str(found[1]), str(found[2]), str(found[3])).values()["at"])
-        return Done(row["key"], pointed["answer"], seq, str(found[3]), "other", at, row["analyst"])
+        entry = self._entry(seq)
+        at = str(entry.values()["at"])
+        return Done(row["key"], pointed["answer"], seq, entry.hash, "other", at, row["analyst"])
 
     def pay(self, charges: Sequence[Charge]) -> list[list[int]]:
         """Charge all accounts, or refuse; what each paid, for the log.
