@@ -34,6 +34,16 @@ def test_show_tells_who_asked_what(asked, run):
     assert all(len(line) <= 120 for line in found.splitlines())
 
 
+def test_show_tells_an_answer_that_was_made_coarser(asked, run):
+    """The people paid nothing for it."""
+    run("ask", "policy.toml", COUNT, "--epsilon", "0.125", "--as", "bob")
+    found = run("ledger", "show", "policy.toml").stdout
+    *_, row = [line for line in found.splitlines() if "SELECT" in line]
+    assert "stored answer" in row
+    assert "(epsilon 0.125)" in row
+    assert "staff: epsilon 0.75 of epsilon 3 spent" in found
+
+
 def test_show_fits_a_narrow_terminal(asked, run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "90")
     found = run("ledger", "show", "policy.toml").stdout

@@ -193,8 +193,8 @@ def test_a_cheap_question_does_not_buy_an_expensive_answer(curator):
     fine = curator.ask(COUNT, epsilon="0.9", analyst="alice")
     cheap = curator.ask(COUNT, epsilon="0.01", analyst="bob")
     assert str(cheap.release.guarantee.epsilon) == "1/100"
-    assert cheap.release.raw != fine.release.raw
-    assert spent(curator)["staff"] == "epsilon 0.91"
+    assert cheap.release.intervals != fine.release.intervals
+    assert spent(curator)["staff@bob"] == "epsilon 0.01"
 
 
 def test_entries_and_records_do_not_show_a_hit(curator):
@@ -612,7 +612,7 @@ def test_a_question_that_was_killed_goes_on_under_its_charge_with_its_noise(fold
 
 def _again(folder, noise):
     """The answer that this noise key gives."""
-    from discreet.curator.answering import Answering
+    from discreet.curator.answering import Answering, Telling
     from discreet.curator.questions import target_of
     from discreet.noise.source import KeyedSource
 
@@ -620,12 +620,10 @@ def _again(folder, noise):
         asking = curator._asking(COUNT, None, None)
         plan = asking.plan(COUNT)
         priced, statement = asking.priced(plan, target_of(plan, "0.5", None, None))
-        made, _ = Answering(asking.engine).release(
-            priced, statement, KeyedSource(noise), schema=asking.schema,
-            confidence=curator.policy.defaults.confidence, found_before=[],
-            asked_at=datetime.now(UTC),
-        )  # fmt: skip
-        return made
+        level = curator.policy.defaults.confidence
+        telling = Telling(asking.schema, level, [], datetime.now(UTC))
+        source = KeyedSource(noise)
+        return Answering(asking.engine).release(priced, statement, source, telling)[0]
 
 
 def test_noise_keys_are_gone_when_the_answer_is_there(folder):

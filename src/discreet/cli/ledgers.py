@@ -105,7 +105,7 @@ def _line(
         what = info.get("sql") or f"(search for {info.get('find')})"
         part = f"{info.get('dataset', '')}{'/' + info['block'] if info.get('block') else ''}"
         state = "answered" if values["key"] in answered else "waiting"
-        state = "stored answer" if entry.kind == "hit" else state
+        state = "stored answer" if "of" in values and state == "answered" else state
         who = values["analyst"] or OWNER
         return Line(entry.seq, at, who, what, part, cost, allowance, state, values["key"])
     if entry.kind == "done":

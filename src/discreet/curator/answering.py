@@ -17,7 +17,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Literal
 
-from discreet.curator.answer import Finer, NoisyCells, answered, coarsened
+from discreet.curator.answer import Answered, Finer, NoisyCells, answered, coarsened
 from discreet.curator.present import presented
 from discreet.curator.release import Release
 from discreet.engines.base import Engine
@@ -29,11 +29,40 @@ from discreet.query.render import to_sql
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Schema
 
-__all__ = ["Answering", "Audience"]
+__all__ = ["Answering", "Audience", "Telling"]
 
 Audience = Literal["owner", "analyst"]
 _log = logging.getLogger("discreet.owner")
 _log.addHandler(logging.NullHandler())  # never to an analyst's terminal unless somebody says so
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What a release says besides its numbers.
+
+    Attributes:
+        schema: the declaration that the question was priced under.
+        confidence: of the intervals.
+        found_before: what had to be found for the question, and what that leaks.
+        asked_at: when.
+    """
+
+    schema: Schema
+    confidence: Fraction
+    found_before: Sequence[tuple[str, PureLoss]]
+    asked_at: datetime
+
+    def release(self, question: Priced, found: Answered) -> Release:
+        """The finished release."""
+        return presented(
+            question, found, sql=to_sql(question.plan, self.schema), confidence=self.confidence,
+            found_before=self.found_before, asked_at=self.asked_at,
+        )  # fmt: skip
+
+    def coarser(self, question: Priced, finer: Finer, source: Source) -> Release:
+        """The same from the cells of a finer answer: no row is read."""
+        found = coarsened(question, finer, source, confidence=self.confidence)
+        return self.release(question, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +99,7 @@ class Answering:
             return None
 
     def release(
-        self,
-        question: Priced,
-        statement: str,
-        source: Source,
-        *,
-        schema: Schema,
-        confidence: Fraction,
-        found_before: Sequence[tuple[str, PureLoss]],
-        asked_at: datetime,
+        self, question: Priced, statement: str, source: Source, telling: Telling
     ) -> tuple[Release, NoisyCells | None]:
         """Run a charged question and finish its answer; also its cells, to make it coarser.
 
@@ -86,12 +107,8 @@ class Answering:
         """
 
         def finished(exact: Sequence[Cells]) -> tuple[Release, NoisyCells | None]:
-            found = answered(question, exact, source, confidence=confidence)
-            made = presented(
-                question, found, sql=to_sql(question.plan, schema), confidence=confidence,
-                found_before=found_before, asked_at=asked_at,
-            )  # fmt: skip
-            return made, found.cells
+            found = answered(question, exact, source, confidence=telling.confidence)
+            return telling.release(question, found), found.cells
 
         exact: Sequence[Cells] | None = ()
         if question.request.parts:
@@ -104,24 +121,6 @@ class Answering:
                 raise
             self.tell(fault)
         return finished([{} for _ in question.request.parts])[0], None
-
-    def coarser(
-        self,
-        question: Priced,
-        finer: Finer,
-        source: Source,
-        *,
-        schema: Schema,
-        confidence: Fraction,
-        found_before: Sequence[tuple[str, PureLoss]],
-        asked_at: datetime,
-    ) -> Release:
-        """Finish the answer to a charged question from the cells of a finer one; no row is read."""
-        found = coarsened(question, finer, source, confidence=confidence)
-        return presented(
-            question, found, sql=to_sql(question.plan, schema), confidence=confidence,
-            found_before=found_before, asked_at=asked_at,
-        )  # fmt: skip
 
     def tell(self, fault: Exception) -> None:
         """Tell the owner, and nobody else: not even that telling failed."""

@@ -21,7 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from discreet.curator.answering import Answering, Audience
+from discreet.curator.answering import Answering, Audience, Telling
 from discreet.curator.asking import Asking, named_dataset, only_dataset
 from discreet.curator.claims import (
     OWNER,
@@ -33,6 +33,7 @@ from discreet.curator.claims import (
     own_record,
 )
 from discreet.curator.combine import combined
+from discreet.curator.gradual import can_be_made_of_another, finer_answer, finer_keys
 from discreet.curator.kept import Cells, Kept
 from discreet.curator.ledger.amounts import Amount, cost_of
 from discreet.curator.ledger.ledger import Ledger
@@ -44,13 +45,14 @@ from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
 from discreet.curator.questions import Question, wanted_target
 from discreet.curator.record import Record
+from discreet.curator.release import Release
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError, QueryError
 from discreet.exact import Exact
 from discreet.noise.source import KeyedSource
 from discreet.query.build import Query
 from discreet.query.explain import Price
 from discreet.query.plan import Plan
-from discreet.query.price import Target
+from discreet.query.price import Priced, Target
 from discreet.query.render import to_sql
 from discreet.query.schema import Schema
 from discreet.version import VERSION
@@ -262,23 +264,33 @@ class Curator:
         cost = cost_of(priced.losses, family.accounting)
         asking.engine.ping()
         claim = self._claim(asking, family, who, plan, target, cost, key)
+        if not claim.public and can_be_made_of_another(priced):
+            stored = self.ledger.finer(claim.canon, claim.size)
+            claim = replace(claim, finer=finer_keys(stored, asking, priced))
         found = self._reserve(claim, asking)
         if isinstance(found, Done):
             return self._handed_out(self._own(found), claim, plan)
-        source = KeyedSource(found.noise)
-        audience: Audience = "owner" if who == OWNER else "analyst"
-        answering = Answering(asking.engine, audience, self._on_fault)
-        release, noisy = answering.release(
-            priced, statement, source, schema=asking.schema,
-            confidence=self.policy.defaults.confidence, found_before=asking.found,
-            asked_at=self._clock().replace(microsecond=0),
-        )  # fmt: skip
+        release, cells = self._made(asking, priced, statement, found, who)
         reached("after compute")
         record = made_record(asking, release, found, claim, version=self.version)
-        made = Kept(record, None if noisy is None else Cells(target, noisy))
-        stored = self.ledger.store(key, made.to_text())
+        done = self.ledger.store(key, Kept(record, cells).to_text())
         reached("before send")
-        return self._handed_out(Kept.from_text(stored.answer).record, claim, plan)
+        return self._handed_out(Kept.from_text(done.answer).record, claim, plan)
+
+    def _made(
+        self, asking: Asking, priced: Priced, statement: str, charged: Pending, who: str
+    ) -> tuple[Release, Cells | None]:
+        """The answer to a charged question: from the data, or from the answer it is made of."""
+        at, level = self._clock().replace(microsecond=0), self.policy.defaults.confidence
+        telling = Telling(asking.schema, level, asking.found, at)
+        source = KeyedSource(charged.noise)
+        if charged.of:
+            finer = finer_answer(self.ledger.answer(charged.of), asking, priced)
+            return telling.coarser(priced, finer, source), None
+        audience: Audience = "owner" if who == OWNER else "analyst"
+        answering = Answering(asking.engine, audience, self._on_fault)
+        release, noisy = answering.release(priced, statement, source, telling)
+        return release, None if noisy is None else Cells(priced.target, noisy)
 
     def _reserve(self, claim: Claim, asking: Asking) -> Pending | Done:
         """Charge; an analyst who is refused learns nothing of accounts that others share."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from discreet.curator.answering import Answering, Audience
+from discreet.curator.answering import Answering, Audience, Telling
 from discreet.curator.offer import largest, widths
 from discreet.curator.questions import Question, Questions, plan_of, wanted_target
 from discreet.curator.release import Release
@@ -154,10 +154,8 @@ class Session(Questions):
     def _answer(self, question: Priced, statement: str, confidence: Fraction) -> Release:
         if question.request.parts:
             self._charge(question.losses)
-        made, _ = self._answering.release(
-            question, statement, system_source(), schema=self._schema, confidence=confidence,
-            found_before=self._found, asked_at=datetime.now(UTC),
-        )  # fmt: skip
+        telling = Telling(self._schema, confidence, self._found, datetime.now(UTC))
+        made, _ = self._answering.release(question, statement, system_source(), telling)
         return made
 
     def _charge(self, losses: Sequence[Loss]) -> None:
