@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 import pytest
 from tests.curator.test_curator import COUNT, POLICY, SUM, _failing, spent, write_rows
 
-from discreet.curator.answering import Telling
+from discreet.curator.answering import Answering, Telling
 from discreet.curator.curator import Curator
 from discreet.curator.gradual import finer_answer
 from discreet.curator.kept import Kept
@@ -306,7 +306,8 @@ def by_hand(curator, waiting):
     priced, _ = asking.priced(asking.plan(COUNT), Target(epsilon="0.1"))
     finer = finer_answer(curator.ledger.answer(waiting.of), asking, priced)
     telling = Telling(asking.schema, curator.policy.defaults.confidence, [], datetime.now(UTC))
-    return telling.coarser(priced, finer, KeyedSource(waiting.noise))
+    source = KeyedSource(waiting.noise)
+    return Answering(asking.engine).coarser(priced, finer, source, telling)
 
 
 @pytest.mark.slow
@@ -343,14 +344,29 @@ def test_a_crash_neither_charges_twice_nor_draws_twice(folder, step, waits):
 def stopped(curator, monkeypatch, **how):
     """A question that was charged and whose process then stopped."""
 
-    def stop(*_, **__):
-        raise EngineError("stopped")
+    def stop(step):
+        if step == "after compute":
+            raise EngineError("stopped")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Telling, "coarser", stop)
+        patched.setattr("discreet.curator.curator.reached", stop)
         with pytest.raises(EngineError, match="stopped"):
             curator.ask(COUNT, **how)
     return curator.ledger.pending[-1]
+
+
+def test_an_analyst_sees_an_answer_whatever_fails_and_the_owner_the_failure(folder, monkeypatch):
+    """As for a new one: an answer as of an empty table."""
+    told = []
+    with Curator(folder / "policy.toml", on_fault=told.append) as curator:
+        curator.ask(COUNT, epsilon="0.9", analyst="alice")
+        monkeypatch.setattr("discreet.curator.answering.coarsened", _failing)
+        record = curator.ask(COUNT, epsilon="0.8", analyst="bob")
+        assert max(record.release["n"]) < 70
+        assert "on purpose" in str(told[0])
+        with pytest.raises(EngineError, match="on purpose"):
+            curator.ask(COUNT, epsilon="0.7")
+        assert paid(curator, "bob") == ["0.9", "0.8"]
 
 
 def test_a_waiting_question_uses_up_its_origin(curator, monkeypatch):

@@ -59,11 +59,6 @@ class Telling:
             found_before=self.found_before, asked_at=self.asked_at,
         )  # fmt: skip
 
-    def coarser(self, question: Priced, finer: Finer, source: Source) -> Release:
-        """The same from the cells of a finer answer: no row is read."""
-        found = coarsened(question, finer, source, confidence=self.confidence)
-        return self.release(question, found)
-
 
 @dataclass(frozen=True, slots=True)
 class Answering:
@@ -121,6 +116,19 @@ class Answering:
                 raise
             self.tell(fault)
         return finished([{} for _ in question.request.parts])[0], None
+
+    def coarser(self, question: Priced, finer: Finer, source: Source, telling: Telling) -> Release:
+        """Finish the answer to a charged question from the cells of a finer one: no row is read."""
+        try:
+            found = coarsened(question, finer, source, confidence=telling.confidence)
+            return telling.release(question, found)
+        except Exception as fault:
+            if self.audience == "owner":
+                raise
+            self.tell(fault)
+        empty: Sequence[Cells] = [{} for _ in question.request.parts]
+        found = answered(question, empty, source, confidence=telling.confidence)
+        return telling.release(question, found)
 
     def tell(self, fault: Exception) -> None:
         """Tell the owner, and nobody else: not even that telling failed."""

@@ -7,7 +7,8 @@ Assumes. What the policy declares of the unit; the ledger's assumptions.
 Proof. The way of a question: read and price it (from the policy alone), reserve it in the ledger
 (`discreet.curator.ledger`, where the limits are kept), run it with the noise key of that charge
 (`discreet.curator.answering`), store the answer, and hand out what is stored. A question that is
-stored already is handed out again: that is post-processing.
+stored already is handed out again, or made coarser for somebody else at a lower price
+(`discreet.curator.gradual`): that is post-processing.
 Tested by tests/curator/test_curator.py
 """
 
@@ -284,11 +285,11 @@ class Curator:
         at, level = self._clock().replace(microsecond=0), self.policy.defaults.confidence
         telling = Telling(asking.schema, level, asking.found, at)
         source = KeyedSource(charged.noise)
-        if charged.of:
-            finer = finer_answer(self.ledger.answer(charged.of), asking, priced)
-            return telling.coarser(priced, finer, source), None
         audience: Audience = "owner" if who == OWNER else "analyst"
         answering = Answering(asking.engine, audience, self._on_fault)
+        if charged.of:
+            finer = finer_answer(self.ledger.answer(charged.of), asking, priced)
+            return answering.coarser(priced, finer, source, telling), None
         release, noisy = answering.release(priced, statement, source, telling)
         return release, None if noisy is None else Cells(priced.target, noisy)
 
