@@ -6,7 +6,7 @@ Tested by tests/gallery/test_catalogue.py
 from __future__ import annotations
 
 from discreet.errors import ParameterError
-from discreet.gallery import game, heights, models, variance
+from discreet.gallery import budget, game, heights, models, variance
 from discreet.gallery.experiment import Effort, Experiment, Found
 from discreet.query.words import meant
 
@@ -14,7 +14,13 @@ __all__ = ["EXPERIMENTS", "experiment", "run"]
 
 EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
-    for one in (variance.EXPERIMENT, heights.EXPERIMENT, game.EXPERIMENT, models.EXPERIMENT)
+    for one in (
+        variance.EXPERIMENT,
+        heights.EXPERIMENT,
+        game.EXPERIMENT,
+        models.EXPERIMENT,
+        budget.EXPERIMENT,
+    )
 }
 """In the order in which they are best read."""
 
