@@ -5,12 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from discreet.gallery import heights
 from discreet.gallery.experiment import Effort
 from discreet.mechanisms.laplace import Laplace
 from discreet.sensitivity.oracle import GaussianMixture
+from discreet.sensitivity.sampler import sample_sensitivity
 
 
 def both(x):
@@ -59,6 +60,18 @@ def test_the_largest_of_sampled_pairs():
         found = heights.typical_largest(pairs)
         assert (1 - share(found)) ** pairs == pytest.approx(0.5, abs=1e-6)
         assert round(found, 1) == median
+
+
+def test_how_many_pairs_the_notebook_draws():
+    """Its formula on the branch of Lambert's function that it takes, and on the right one."""
+    for branch, pairs in ((1, heights.THEIR_PAIRS), (-1, 1305)):
+        inner = special.lambertw(-0.05 / (2 * math.sqrt(math.e)), branch).real
+        rho = math.exp(inner + 0.5)
+        assert math.ceil(math.log(1 / rho) / (2 * (0.05 - rho) ** 2)) == pairs
+    by_their_bound = sample_sensitivity(
+        lambda data: float(data[0]), "L1", heights.MIXTURE, 1, gamma="0.05", bound="dkw"
+    )
+    assert by_their_bound.m == 1305
 
 
 def test_millimetres_are_laplace_noise_on_a_grid():
