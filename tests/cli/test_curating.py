@@ -4,6 +4,9 @@ import re
 
 import pytest
 
+from discreet.engines.duckdb import DuckDB
+from discreet.errors import EngineError
+
 COUNT = "SELECT COUNT(*) FROM payroll"
 BY_DEPARTMENT = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
 
@@ -183,3 +186,21 @@ def test_retire_seals(registered, run):
     assert "left nothing: retired" in again.stderr
     assert "retired" in run("budget", "policy.toml").stdout
     assert "there are: payroll" in run("retire", "policy.toml", "other", code=2).stderr
+
+
+def test_a_failure_is_the_owners_to_know(registered, run, monkeypatch):
+    def failing(*_, **__):
+        raise EngineError("the database failed") from ValueError("row 17 of\nAda Lovelace")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DuckDB, "run", failing)
+        found = run("ask", "policy.toml", COUNT, "--epsilon", "0.5", "--as", "alice")
+    assert "Ada" not in found.stdout + found.stderr
+    assert "fail" not in found.stdout + found.stderr
+    noted = registered / "staff.ledger.faults"
+    assert noted.read_text().endswith(
+        "| EngineError: the database failed | ValueError: row 17 of Ada Lovelace\n"
+    )
+    assert noted.stat().st_mode & 0o777 == 0o600
+    assert "failed" in run("ledger", "show", "policy.toml").stdout
+    run("ledger", "verify", "policy.toml")

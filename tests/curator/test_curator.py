@@ -568,6 +568,27 @@ def test_an_analyst_sees_an_answer_and_the_owner_is_told(folder, monkeypatch):
         assert "on purpose" in str(told[0])
 
 
+def test_the_answer_of_a_failure_serves_nobody_but_its_asker(folder):
+    with Curator(folder / "policy.toml", on_fault=lambda _: None) as curator:
+        asking = curator._asking(COUNT, None, None)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(type(asking.engine), "run", _failing)
+            failed = curator.ask(COUNT, epsilon="0.5", analyst="alice", key="k")
+        before = spent(curator)
+        assert curator.ask(COUNT, epsilon="0.5", analyst="alice") == failed
+        assert curator.ask(COUNT, epsilon="0.25", analyst="alice") == failed
+        assert curator.ask(COUNT, epsilon="0.5", analyst="alice", key="k") == failed
+        assert spent(curator) == before
+        for price in ("0.5", "0.25"):
+            assert min(curator.ask(COUNT, epsilon=price, analyst="bob").release["n"]) > 100
+        assert spent(curator)["staff"] == "epsilon 1"  # alice's, and bob's first
+        marked = [e.values() for e in curator.ledger.entries() if e.kind == "done"]
+        assert [bool(values.get("failed")) for values in marked] == [True, False, False][
+            : len(marked)
+        ]
+        verified(curator.ledger)
+
+
 def test_a_database_that_does_not_answer_costs_nothing(curator, monkeypatch):
     asking = curator._asking(COUNT, None, None)
     monkeypatch.setattr(type(asking.engine), "ping", _failing)

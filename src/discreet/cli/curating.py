@@ -18,7 +18,7 @@ from discreet.cli.answers import answered, bar, decimal, said, show_answer
 from discreet.cli.errors import columns
 from discreet.cli.files import table_of
 from discreet.cli.options import Known, Out, reading, spread
-from discreet.cli.places import is_policy, place_of
+from discreet.cli.places import is_policy, note_fault, place_of
 from discreet.errors import ParameterError, QueryError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a 
     from discreet.curator.curator import Curator  # noqa: PLC0415
 
     out.check()
-    with Curator(policy) as curator:
+    with Curator(policy, on_fault=lambda fault: note_fault(curator.ledger, fault)) as curator:
         answer = answered(
             curator, analyst,
             lambda: curator.ask(

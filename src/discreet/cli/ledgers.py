@@ -55,7 +55,8 @@ class Line:
         dataset: what was asked; with its block.
         cost: what the people's budget was charged, in words; empty for none.
         allowance: what the analyst's allowance was charged, in words; empty for none.
-        state: "answered", "waiting" (charged, not answered: ask again with its key), "stored
+        state: "answered", "failed" (answered as if the table were empty, and the analyst does not
+            know), "waiting" (charged, not answered: ask again with its key), "stored
             answer", or what the owner did.
         release: the key of the asking; `discreet show` takes it.
     """
@@ -83,11 +84,12 @@ def lines_of(
     """
     known = {one.id: one for one in accounts}
     found: list[Line] = []
-    answered: set[str] = set()
     told = [(entry, entry.values()) for entry in entries]
-    for entry, values in told:
-        if entry.kind == "done":
-            answered.add(values["key"])
+    answered = {
+        values["key"]: "failed" if values.get("failed") else "answered"
+        for entry, values in told
+        if entry.kind == "done"
+    }
     for entry, values in told:
         line = _line(entry, values, known, answered)
         if line is not None and (everything or entry.kind not in ("create", "account", "policy")):
@@ -96,7 +98,7 @@ def lines_of(
 
 
 def _line(
-    entry: Entry, values: dict[str, Any], known: dict[int, Account], answered: set[str]
+    entry: Entry, values: dict[str, Any], known: dict[int, Account], answered: dict[str, str]
 ) -> Line | None:
     cost, allowance = _charges(values.get("charges", ()), known)
     at = values.get("at", "")
@@ -104,7 +106,7 @@ def _line(
         info = values["info"]
         what = info.get("sql") or f"(search for {info.get('find')})"
         part = f"{info.get('dataset', '')}{'/' + info['block'] if info.get('block') else ''}"
-        state = "answered" if values["key"] in answered else "waiting"
+        state = answered.get(values["key"], "waiting")
         state = "stored answer" if "of" in values and state == "answered" else state
         who = values["analyst"] or OWNER
         return Line(entry.seq, at, who, what, part, cost, allowance, state, values["key"])

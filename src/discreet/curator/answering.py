@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from typing import Literal
@@ -68,11 +68,13 @@ class Answering:
         engine: reads the rows.
         audience: "owner", who may see a database's own errors, or "analyst", who may not.
         on_fault: told of every error that an analyst is not shown.
+        faults: these errors.
     """
 
     engine: Engine
     audience: Audience = "owner"
     on_fault: Callable[[Exception], None] | None = None
+    faults: list[Exception] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.audience not in ("owner", "analyst"):
@@ -132,6 +134,7 @@ class Answering:
 
     def tell(self, fault: Exception) -> None:
         """Tell the owner, and nobody else: not even that telling failed."""
+        self.faults.append(fault)
         try:
             if self.on_fault is not None:
                 self.on_fault(fault)

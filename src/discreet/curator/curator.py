@@ -271,22 +271,28 @@ class Curator:
         found = self._reserve(claim, asking)
         if isinstance(found, Done):
             return self._handed_out(self._own(found), claim, plan)
-        release, cells = self._made(asking, priced, statement, found, who)
+        audience: Audience = "owner" if who == OWNER else "analyst"
+        answering = Answering(asking.engine, audience, self._on_fault)
+        release, cells = self._made(asking, priced, statement, found, answering)
         reached("after compute")
         record = made_record(asking, release, found, claim, version=self.version)
-        done = self.ledger.store(key, Kept(record, cells).to_text())
+        text = Kept(record, cells).to_text()
+        done = self.ledger.store(key, text, failed=bool(answering.faults))
         reached("before send")
         return self._handed_out(Kept.from_text(done.answer).record, claim, plan)
 
     def _made(
-        self, asking: Asking, priced: Priced, statement: str, charged: Pending, who: str
+        self,
+        asking: Asking,
+        priced: Priced,
+        statement: str,
+        charged: Pending,
+        answering: Answering,
     ) -> tuple[Release, Cells | None]:
         """The answer to a charged question: from the data, or from the answer it is made of."""
         at, level = self._clock().replace(microsecond=0), self.policy.defaults.confidence
         telling = Telling(asking.schema, level, asking.found, at)
         source = KeyedSource(charged.noise)
-        audience: Audience = "owner" if who == OWNER else "analyst"
-        answering = Answering(asking.engine, audience, self._on_fault)
         if charged.of:
             finer = finer_answer(self.ledger.answer(charged.of), asking, priced)
             return answering.coarser(priced, finer, source, telling), None
@@ -412,10 +418,9 @@ class Curator:
             asking.engine.ping()
             found = self._reserve(claim, asking)
             if isinstance(found, Pending):
-                look = Answering(asking.engine, "analyst", self._on_fault).look
-                found = self.ledger.store(
-                    key, asking.searched(search, look, KeyedSource(found.noise))
-                )
+                answering = Answering(asking.engine, "analyst", self._on_fault)
+                text = asking.searched(search, answering.look, KeyedSource(found.noise))
+                found = self.ledger.store(key, text, failed=bool(answering.faults))
             asking.take(search, found.answer)
         return asking.plan(question)
 

@@ -26,6 +26,7 @@ from discreet.curator.ledger.values import Account, Claim, Done, Pending
 from discreet.curator.ledger.writing import (
     ACCOUNTS,
     ENTRIES,
+    FAILED,
     FINER,
     FINISH,
     HASH_AT,
@@ -247,7 +248,10 @@ class Ledger:
         question's, or the policy is not the ledger's. Nothing is charged then.
         """
         reached("before reserve")
-        asked = {"asked": claim.key, "canon": claim.canon, "least": min(claim.size, LARGEST)}
+        asked = {
+            "asked": claim.key, "canon": claim.canon, "failed": claim.canon + FAILED,
+            "least": min(claim.size, LARGEST),
+        }  # fmt: skip
         with self.writing(LOOK, **asked) as on:
             on.name = "reserve"
             policy, known, answered = on.seen
@@ -299,8 +303,15 @@ class Ledger:
             on.put(claim, entry, state="reserved", noise=noise, answer=None)
             return Pending(claim.key, noise, entry.seq, entry.hash, resumed=False, **of)
 
-    def store(self, key: str, answer: str) -> Done:
-        """Put an answer in and the noise key out; who comes second gets the stored answer."""
+    def store(self, key: str, answer: str, *, failed: bool = False) -> Done:
+        """Put an answer in and the noise key out; who comes second gets the stored answer.
+
+        Args:
+            key: of the asking.
+            answer: what it gets.
+            failed: whether the answer is that of a failure: it serves nobody else then, and the
+                log says so.
+        """
         if answer.startswith("@"):
             raise ParameterError("answer", None, "must not begin with @: that is another's answer")
         with failing("could not be written"):
@@ -313,7 +324,10 @@ class Ledger:
                 if known is None:
                     raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
                 return on.done(known, "")
-            on.append("done", {"key": key, "answer": digest, "at": self.now()})
+            marked = {"failed": True} if failed else {}
+            on.append("done", {"key": key, "answer": digest, "at": self.now(), **marked})
+            if failed:
+                on.fail(key)
             seq, analyst, charged = on.seen
             return Done(key, answer, int(seq), str(charged), analyst=str(analyst))
 

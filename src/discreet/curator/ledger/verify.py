@@ -17,6 +17,7 @@ from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.chain import Entry, Head, checked
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.values import Account
+from discreet.curator.ledger.writing import FAILED
 from discreet.errors import LedgerError
 
 __all__ = ["Asked", "Rebuilt", "Verified", "rebuilt", "verified"]
@@ -116,6 +117,9 @@ def _answer(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
     if question.answer not in (None, str(values["answer"])):
         raise LedgerError(f"entry {entry.seq} gives another answer than was there")
     question.state, question.answer = "done", str(values["answer"])
+    if values.get("failed"):
+        told = dict(zip((*_ASKED, "seq"), question.asked, strict=True))
+        question.asked = tuple({**told, "canon": told["canon"] + FAILED}.values())
 
 
 def _hash(text: str) -> str:

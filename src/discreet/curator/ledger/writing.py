@@ -22,6 +22,8 @@ from discreet.errors import BudgetExceededError, LedgerError, ParameterError
 
 __all__ = ["Writing", "account_of", "question_of"]
 
+FAILED = "!"
+"""Ends what was asked where the answer is that of a failure: it serves nobody but its asker."""
 _LAST = select(t.entry.c.seq).order_by(t.entry.c.seq.desc()).limit(1)
 HEAD = _LAST.add_columns(t.entry.c.hash)
 _SET_POLICY = (
@@ -44,7 +46,7 @@ LOOK = HEAD.add_columns(
     select(t.ledger.c.policy).scalar_subquery(),
     exists().where(t.question.c.key == bindparam("asked")),
     exists()
-    .where(t.question.c.canon == bindparam("canon"))
+    .where(t.question.c.canon.in_([bindparam("canon"), bindparam("failed")]))
     .where(t.question.c.size >= bindparam("least"))
     .where(t.question.c.state == "done"),
 )
@@ -60,7 +62,7 @@ _BY_CANON = (
 )
 _ASKED = (
     select(t.question)
-    .where(t.question.c.canon == bindparam("asked"))
+    .where(t.question.c.canon.in_([bindparam("asked"), bindparam("failed")]))
     .where(t.question.c.analyst == bindparam("who"))
     .order_by(t.question.c.size, t.question.c.seq.desc())
 )
@@ -94,6 +96,11 @@ FINISH = (
     )
 )
 """For an answer: it is put in and the noise key out, if it waited; the entry of its charge."""
+_FAIL = (
+    update(t.question)
+    .where(t.question.c.key == bindparam("asked"))
+    .values(canon=t.question.c.canon + FAILED)
+)
 _PAY = (
     update(t.account)
     .where(t.account.c.name == bindparam("payer"))
@@ -244,7 +251,7 @@ class Writing:
 
     def _asked(self, canon: str, analyst: str) -> list[dict[str, Any]]:
         """An analyst's askings of a question, answered or not, the best last."""
-        rows = self.run(_ASKED, asked=canon, who=analyst).fetchall()
+        rows = self.run(_ASKED, asked=canon, failed=canon + FAILED, who=analyst).fetchall()
         return [question_of(row) for row in rows]
 
     def paid(self, canon: str, analyst: str) -> list[dict[str, Any]]:
@@ -343,6 +350,10 @@ class Writing:
             left=account.left,
             could=None,
         )
+
+    def fail(self, key: str) -> None:
+        """Keep an answer from everybody but its asker: what was computed is of a failure."""
+        self.run(_FAIL, asked=key)
 
     def put(
         self, claim: Claim, entry: Entry, *, state: str, noise: bytes | None, answer: str | None
