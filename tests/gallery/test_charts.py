@@ -5,10 +5,10 @@ from discreet.gallery import charts
 
 def test_a_chart_of_curves_marks_and_a_band_is_a_picture(tmp_path):
     alt = charts.altair()
-    rows = [{"x": 10.0**i, "y": 10.0**-i, "of": name} for i in range(3) for name in ("a", "b")]
-    x = alt.X(**charts.log_axis("x", "across", low=0, high=2))
+    rows = [{"x": 10.0**i, "y": 10.0**-i, "of": name} for i in range(4) for name in ("a", "b")]
+    x = alt.X(**charts.log_axis("x", "across", low=0, high=3))
     y = alt.Y(**charts.log_axis("y", "up", low=-2, high=0))
-    lines = charts.curves(rows, x=x, y=y, colour="of", order=("b", "a"))
+    lines = charts.curves(rows, x=x, y=y, colour="of", order=("b", "a"), columns=1)
     band = charts.band(
         [{"x": 1, "low": 0.1, "high": 1}, {"x": 100, "low": 0.1, "high": 1}],
         x=x, low="low", high="high", colour=charts.COLOURS[0],
@@ -16,4 +16,6 @@ def test_a_chart_of_curves_marks_and_a_band_is_a_picture(tmp_path):
     chart = charts.themed(band + lines + charts.marks({"here": 5.0}, x=x, y=y, top=0.9), "T", "S")
     chart.save(str(tmp_path / "x.svg"))
     text = (tmp_path / "x.svg").read_text()
-    assert all(f">{word}<" in text for word in ("T", "S", "a", "b", "here", "across", "up", "100"))
+    assert all(
+        f">{word}<" in text for word in ("T", "S", "a", "b", "here", "across", "up", "1,000")
+    )

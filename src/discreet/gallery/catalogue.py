@@ -6,7 +6,17 @@ Tested by tests/gallery/test_catalogue.py
 from __future__ import annotations
 
 from discreet.errors import ParameterError
-from discreet.gallery import budget, game, heights, models, variance
+from discreet.gallery import (
+    budget,
+    composition,
+    game,
+    gwas,
+    heights,
+    mean,
+    models,
+    randomized_response,
+    variance,
+)
 from discreet.gallery.experiment import Effort, Experiment, Found
 from discreet.query.words import meant
 
@@ -16,7 +26,11 @@ EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
     for one in (
         variance.EXPERIMENT,
+        randomized_response.EXPERIMENT,
+        gwas.EXPERIMENT,
+        mean.EXPERIMENT,
         heights.EXPERIMENT,
+        composition.EXPERIMENT,
         game.EXPERIMENT,
         models.EXPERIMENT,
         budget.EXPERIMENT,

@@ -39,17 +39,23 @@ def log_axis(field: str, title: str, *, low: int, high: int) -> dict[str, Any]:
     return {
         "shorthand": f"{field}:Q", "title": title,
         "scale": alt.Scale(type="log", nice=False, domain=[powers[0], powers[-1]]),
-        "axis": alt.Axis(values=powers, format="~r"),
+        "axis": alt.Axis(values=powers, format=",~r"),
     }  # fmt: skip
 
 
 def curves(
-    rows: Iterable[Mapping[str, Any]], *, x: Any, y: Any, colour: str, order: Sequence[str]
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    x: Any,
+    y: Any,
+    colour: str,
+    order: Sequence[str],
+    columns: int = 2,
 ) -> Any:
     """Lines, one for each value of a field, with colours and dashes in a stated order."""
     alt = altair()
     names = list(order)
-    legend = alt.Legend(title=None, orient="top", columns=2, labelLimit=320, symbolSize=260)
+    legend = alt.Legend(title=None, orient="top", columns=columns, labelLimit=320, symbolSize=260)
     return (
         alt.Chart(data(rows))
         .mark_line(strokeWidth=2.2, clip=True)
