@@ -10,7 +10,7 @@ from discreet.gallery.experiment import Found
 def test_names_are_words_and_all_say_what_they_show():
     for name, one in EXPERIMENTS.items():
         assert name == one.name
-        assert name.replace("-", "").isalpha()
+        assert name.replace("-", "").isalnum()
         assert name.islower()
         assert one.title
         assert one.about.endswith(".")

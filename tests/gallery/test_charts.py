@@ -19,3 +19,13 @@ def test_a_chart_of_curves_marks_and_a_band_is_a_picture(tmp_path):
     assert all(
         f">{word}<" in text for word in ("T", "S", "a", "b", "here", "across", "up", "1,000")
     )
+
+
+def test_panels_have_their_headings_in_order(tmp_path):
+    alt = charts.altair()
+    rows = [{"x": i, "of": name} for i in range(3) for name in ("a", "b")]
+    bars = alt.Chart(charts.data(rows)).mark_bar().encode(x="x:Q").properties(width=50, height=50)
+    chart = charts.panels(bars, "of", order=("b", "a"), columns=2)
+    charts.themed(chart, "T", sized=False).save(str(tmp_path / "x.svg"))
+    text = (tmp_path / "x.svg").read_text()
+    assert 0 < text.index(">b<") < text.index(">a<")

@@ -9,12 +9,16 @@ from discreet.errors import ParameterError
 from discreet.gallery import (
     budget,
     composition,
+    differencing,
     game,
     gwas,
     heights,
+    l1_error,
     mean,
     models,
     randomized_response,
+    salaries,
+    truncated,
     variance,
 )
 from discreet.gallery.experiment import Effort, Experiment, Found
@@ -26,6 +30,10 @@ EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
     for one in (
         variance.EXPERIMENT,
+        salaries.EXPERIMENT,
+        l1_error.EXPERIMENT,
+        differencing.EXPERIMENT,
+        truncated.EXPERIMENT,
         randomized_response.EXPERIMENT,
         gwas.EXPERIMENT,
         mean.EXPERIMENT,

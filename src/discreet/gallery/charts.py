@@ -10,7 +10,18 @@ from typing import Any
 
 from discreet.curator.figure import COLOURS
 
-__all__ = ["COLOURS", "DASHES", "altair", "band", "curves", "data", "log_axis", "marks", "themed"]
+__all__ = [
+    "COLOURS",
+    "DASHES",
+    "altair",
+    "band",
+    "curves",
+    "data",
+    "log_axis",
+    "marks",
+    "panels",
+    "themed",
+]
 
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [1, 4]]
 """So that lines are told apart on a black-and-white printer."""
@@ -96,6 +107,14 @@ def marks(places: Mapping[str, float], *, x: Any, y: Any, top: float) -> Any:
         .encode(x=x, y=y, text="says:N")
     )
     return lines + words
+
+
+def panels(layers: Any, field: str, *, order: Sequence[str], columns: int) -> Any:
+    """One small chart for each value of a field, in a stated order, with its value as heading."""
+    alt = altair()
+    heading = alt.Header(labelAnchor="start", labelFontWeight="bold", title=None)
+    by = alt.Facet(f"{field}:N", sort=list(order), title=None, header=heading)
+    return layers.facet(facet=by, columns=columns, spacing={"row": 22, "column": 26})
 
 
 def themed(

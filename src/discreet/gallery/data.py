@@ -1,4 +1,7 @@
-"""Synthetic people: made by formula, the same on every machine, about nobody."""
+"""Synthetic people: made by formula, the same on every machine, about nobody.
+
+Tested by tests/gallery/test_data.py
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEPARTMENTS", "classroom", "departments", "salaries", "write_payroll"]
+__all__ = [
+    "BINS", "DEPARTMENTS", "RANGE", "classroom", "departments", "salaries", "salary_counts",
+    "write_payroll",
+]  # fmt: skip
 
 DEPARTMENTS = ("Fire", "Health", "Library", "Parks", "Police", "Transit")
+BINS, RANGE = 50, (40_000, 400_000)
+"""The bins of the salary histogram, as everybody draws it."""
 _SHARES = (0.11, 0.27, 0.04, 0.08, 0.17, 0.33)
 
 
@@ -34,6 +42,11 @@ def salaries(people: int = 29_000) -> NDArray[np.int64]:
     order = (np.arange(people) * step) % people
     found: NDArray[np.int64] = np.clip(np.rint(amounts[order]), 40_000, 400_000).astype(np.int64)
     return found
+
+
+def salary_counts() -> NDArray[np.int64]:
+    """How many of the salaries fall into each of the bins: the truth, which nobody else may see."""
+    return np.histogram(salaries(), bins=BINS, range=RANGE)[0].astype(np.int64)
 
 
 def departments(people: int = 29_000) -> NDArray[np.int64]:

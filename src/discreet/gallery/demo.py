@@ -16,12 +16,12 @@ from discreet.curator.ledger.verify import verified
 from discreet.curator.record import Record
 from discreet.errors import BudgetExceededError
 from discreet.gallery import data
+from discreet.gallery.data import BINS, RANGE
 from discreet.mechanisms.geometric import Geometric
 from discreet.mechanisms.rejection import RejectionGeometric
 
 __all__ = ["Demo", "Step", "run_demo"]
 
-BINS, RANGE = 50, (40_000, 400_000)
 POLICY = """\
 [ledger]
 path = "payroll.ledger"
