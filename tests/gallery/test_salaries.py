@@ -3,7 +3,6 @@
 import csv
 import gzip
 import math
-import os
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +12,9 @@ import pytest
 from discreet.gallery import data, salaries
 from discreet.gallery.experiment import Effort
 
-REAL = Path(os.environ.get("DISCREET_MICRODATA", ".")) / "sf_salaries_2011_2014.csv.gz"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "microdata"
+YEARS = ("2011", "2012", "2013", "2014")
+REAL = SHARED / "sf_salaries_2011_2014.csv.gz"
 
 
 def noise(epsilon):
@@ -96,11 +97,15 @@ def test_the_figure_shows_noise_of_the_stated_law(found, epsilon):
 def test_real_salaries_are_about_as_many():
     """The notes' people are likely these: pay and benefits of one year, from 40,000 to 400,000."""
     if not REAL.exists():
-        pytest.skip("DISCREET_MICRODATA names no folder with the city's salaries")
+        pytest.skip("the city's salaries are not beside the repository, in shared/data/microdata")
     with gzip.open(REAL, "rt", encoding="utf-8") as file:
-        rows = csv.DictReader(file)
-        amounts = [float(r["total_pay_benefits"] or 0) for r in rows if r["year"] == "2014"]
-    inside = np.array([amount for amount in amounts if 40_000 <= amount <= 400_000])
+        rows = list(csv.DictReader(file))
+    found = {}
+    for year, column in (*((y, "total_pay") for y in YEARS), ("2014", "total_pay_benefits")):
+        amounts = [float(row[column] or 0) for row in rows if row["year"] == year]
+        found[year, column] = [x for x in amounts if 40_000 <= x <= 400_000]
+    assert [len(found[y, "total_pay"]) for y in YEARS] == [26_707, 27_225, 27_774, 27_740]
+    inside = found["2014", "total_pay_benefits"]
     assert len(inside) == 28_989
     counts = np.histogram(inside, bins=data.BINS, range=data.RANGE)[0]
     assert 0.5 < counts.max() / data.salary_counts().max() < 2
