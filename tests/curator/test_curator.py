@@ -371,6 +371,31 @@ def test_a_retired_dataset_answers_from_the_store_only(curator):
     assert curator.record(first.id) == first
 
 
+# what an answer that was made for another says of itself
+
+
+def test_prices_that_cost_the_same_are_not_the_same(curator):
+    curator.ask(COUNT, epsilon="0.1", analyst="alice")
+    record = curator.ask(COUNT, epsilon="0.0999999999999", analyst="bob")
+    assert "0.0999999999999-differential" in str(record.release.guarantee)
+
+
+def test_a_stored_answer_keeps_the_marks_of_its_asking(folder):
+    """Whatever the policy becomes later."""
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, epsilon="0.3", analyst="alice")
+    changed(folder, ("epsilon = 3", "epsilon = 4"))
+    Curator.register(folder / "policy.toml", more_budget=["staff"])
+    with Curator(folder / "policy.toml") as curator:
+        given = curator.ask(COUNT, epsilon="0.3", analyst="bob", key="k")
+        assert given.policy_version == 2
+        assert given.policy_fingerprint == curator.policy.fingerprint
+    changed(folder, ("epsilon = 4", "epsilon = 5"))
+    Curator.register(folder / "policy.toml", more_budget=["staff"])
+    with Curator(folder / "policy.toml") as curator:
+        assert curator.record(given.id) == given
+
+
 # policies
 
 

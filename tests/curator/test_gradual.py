@@ -113,15 +113,27 @@ def test_an_allowance_that_does_not_suffice_refuses(curator):
         curator.ask(COUNT, epsilon="0.1", analyst="bob")
 
 
-def test_budget_that_is_spent_up_still_has_its_coarser_answers(curator):
-    curator.ask(COUNT, epsilon="0.9", analyst="alice")
-    curator.ask(SUM, epsilon="2.1")
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize("price", ["0.9", "0.5"])
+def test_what_the_people_cannot_pay_is_refused_whether_or_not_it_is_stored(curator, asked, price):
+    """A budget that is spent up, or retired, does not show what others asked."""
+    if asked:
+        curator.ask(COUNT, epsilon="0.9", analyst="alice")
+    curator.ask(SUM, epsilon="2.1" if asked else "3")
     assert curator.accounts()["staff"].left.main == 0
-    curator.ask(COUNT, epsilon="0.5", analyst="bob")
+    before = curator.accounts()["staff@bob"]
+    with pytest.raises(BudgetExceededError) as spent_up:
+        curator.ask(COUNT, epsilon=price, analyst="bob")
+    assert str(spent_up.value) == (
+        "the budget of these people does not suffice for this question; nothing was charged"
+    )
     curator.retire("payroll")
-    curator.ask(COUNT, epsilon="0.1", analyst="carol")
     with pytest.raises(BudgetExceededError, match="retired"):
-        curator.ask(SUM + " LIMIT 1", epsilon="0.1", analyst="carol")
+        curator.ask(COUNT, epsilon=price, analyst="bob")
+    assert curator.accounts()["staff@bob"] == before
+    if asked:  # what was paid for, and what the owner sees anyway, stays
+        curator.ask(COUNT, epsilon=price, analyst="alice")
+        curator.ask(COUNT, epsilon=price)
 
 
 # what they see
@@ -380,13 +392,13 @@ def test_a_waiting_question_uses_up_its_origin(curator, monkeypatch):
     assert paid(curator, "bob") == ["0.5", "0.3"]
 
 
-def test_a_waiting_question_is_answered_after_retirement_too(curator, monkeypatch):
-    """Nothing of it comes from the data."""
+def test_a_waiting_question_is_not_answered_after_retirement(curator, monkeypatch):
+    """As it is with one that comes from the data."""
     curator.ask(COUNT, epsilon="0.3", analyst="alice")
-    waiting = stopped(curator, monkeypatch, epsilon="0.1", analyst="bob", key="k")
+    stopped(curator, monkeypatch, epsilon="0.1", analyst="bob", key="k")
     curator.retire("payroll")
-    record = curator.ask(COUNT, epsilon="0.1", analyst="bob", key="k")
-    assert record.entry == waiting.seq
+    with pytest.raises(BudgetExceededError, match="retired"):
+        curator.ask(COUNT, epsilon="0.1", analyst="bob", key="k")
 
 
 def test_a_waiting_question_of_another_software_says_so(curator, monkeypatch):
@@ -413,8 +425,11 @@ def test_a_question_that_waited_through_a_restore_is_not_taken_up_again(folder, 
     with Curator(folder / "policy.toml") as curator:
         with pytest.raises(LedgerError, match="before this ledger was restored"):
             curator.ask(COUNT, epsilon="0.1", analyst="bob", key="k")
-        curator.ask(COUNT, epsilon="0.1", analyst="carol")
-        assert paid(curator, "bob", "carol") == ["0.3", "0.1", "0.1"]
+        for price in ("0.2", "0.3"):  # she may have alice's answer already
+            curator.ask(COUNT, epsilon=price, analyst="carol")
+        assert paid(curator, "bob", "carol") == ["0.8", "0.1", "0.5"]
+        curator.ask(COUNT, epsilon="0.25", analyst="bob")  # made of carol's, which is new
+        assert paid(curator, "bob", "carol") == ["0.8", "0.35", "0.5"]
         verified(curator.ledger)
 
 

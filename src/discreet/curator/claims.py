@@ -97,7 +97,13 @@ def own_record(found: Done) -> Record:
     if found.hit != "other":
         return record
     release = replace(record.release, asked_at=datetime.fromisoformat(found.at))
-    return replace(
-        record, id=found.key, analyst=found.analyst, entry=found.seq, head=found.hash,
-        release=release,
-    )  # fmt: skip
+    told = found.info
+    own: dict[str, Any] = {"id": found.key, "analyst": found.analyst}
+    if "policy" in told:
+        version, fingerprint = told["policy"]
+        own |= {
+            "policy_version": version, "policy_fingerprint": fingerprint,
+            "software": told["software"], "dataset": told["dataset"], "block": told["block"],
+            "data_version": told["version"],
+        }  # fmt: skip
+    return replace(record, **own, entry=found.seq, head=found.hash, release=release)

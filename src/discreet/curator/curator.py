@@ -171,7 +171,7 @@ class Curator:
         done = self.ledger.answer(key) or self._by_beginning(key)
         if done is None:
             raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists")
-        return self._own(done)
+        return own_record(done)
 
     def _by_beginning(self, key: str) -> Done | None:
         if len(key) < 4:
@@ -270,7 +270,7 @@ class Curator:
             claim = replace(claim, finer=finer_keys(stored, asking, priced))
         found = self._reserve(claim, asking)
         if isinstance(found, Done):
-            return self._handed_out(self._own(found), claim, plan)
+            return self._handed_out(own_record(found), claim, plan)
         audience: Audience = "owner" if who == OWNER else "analyst"
         answering = Answering(asking.engine, audience, self._on_fault)
         release, cells = self._made(asking, priced, statement, found, answering)
@@ -359,21 +359,14 @@ class Curator:
             "block": asking.block,
             "version": asking.version,
             "cost": cost.said(family.accounting),
+            "price": [str(part) for part in (target.epsilon, target.delta, target.rho)],
+            "policy": [self.version, self.policy.fingerprint],
+            "software": f"discreet {VERSION}",
         }
         digest = digest_of({"canon": canon, "who": who, "cost": [cost.main, cost.delta]})
         return Claim(
             key, digest, canon, cost.main, who, charges, self.policy.fingerprint, info, shared
         )
-
-    def _own(self, found: Done) -> Record:
-        """A stored answer; another analyst's is shown as if it had been made for this asking."""
-        record = own_record(found)
-        if found.hit != "other":
-            return record
-        return replace(
-            record, policy_version=self.version, policy_fingerprint=self.policy.fingerprint,
-            software=f"discreet {VERSION}",
-        )  # fmt: skip
 
     # which data
 
@@ -418,7 +411,8 @@ class Curator:
             asking.engine.ping()
             found = self._reserve(claim, asking)
             if isinstance(found, Pending):
-                answering = Answering(asking.engine, "analyst", self._on_fault)
+                audience: Audience = "owner" if who == OWNER else "analyst"
+                answering = Answering(asking.engine, audience, self._on_fault)
                 text = asking.searched(search, answering.look, KeyedSource(found.noise))
                 found = self.ledger.store(key, text, failed=bool(answering.faults))
             asking.take(search, found.answer)

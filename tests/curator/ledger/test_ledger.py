@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -300,9 +301,30 @@ def test_a_sealed_account_pays_nothing_and_keeps_its_answers(ledger, either):
     assert caught.value.left == Amount(0)
     assert state(ledger) == before
     assert ledger.reserve(claim("a", canon="q")).answer == done.answer
-    assert ledger.reserve(claim("c", canon="q", analyst="bob")).answer == done.answer
+    with pytest.raises(BudgetExceededError, match="retired"):  # it would show that it is stored
+        ledger.reserve(claim("c", canon="q", analyst="bob"))
+    assert state(ledger) == before
     assert ledger.store("w", compute("w", waiting.noise)).key == "w"  # it was charged before
     verified(ledger)
+
+
+@pytest.mark.parametrize(("price", "kind"), [("0.1", Done), ("0.0999999999999", Pending)])
+def test_equal_is_the_price_that_was_said(ledger, either, price, kind):
+    """Two prices that cost one number of units are not one price."""
+    ask(ledger, either, replace(claim("a", canon="q"), info={"price": "0.1"}))
+    asked = replace(claim("b", canon="q", analyst="bob"), info={"price": price})
+    assert isinstance(ledger.reserve(asked), kind)
+
+
+def test_charges_are_salted(ledger, either):
+    """Whoever knows the log up to an entry cannot try out what the next one was."""
+    ask(ledger, either, claim("a", canon="q"))
+    ledger.reserve(claim("b", canon="q", analyst="bob"))
+    ledger.reserve(claim("c", canon="r", analyst="bob"))
+    kinds = ("reserve", "hit")
+    salts = [entry.values()["salt"] for entry in ledger.entries() if entry.kind in kinds]
+    assert len(set(salts)) == 3
+    assert all(re.fullmatch("[0-9a-f]{32}", salt) for salt in salts)
 
 
 # opening

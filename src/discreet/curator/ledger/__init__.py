@@ -22,8 +22,9 @@ I7  no clock decides about a charge; clocks are only written down. (A policy's e
 I8  a ledger that cannot be written refuses: nothing is computed.
 I9  budget belongs to families of people: names of datasets, versions and policies create none.
 I10 no analyst is given two answers with noise in common: a stored answer serves an analyst, as it
-    is or made coarser, only if none of her askings has its noise, answered or waiting. The log says
-    of every asking what it was made of, and all askings are reserved one after the other.
+    is or made coarser, only if none of her askings has its noise, answered or waiting, and it is no
+    older than the last restored backup. The log says of every asking what it was made of, and all
+    askings are reserved one after the other.
 
 By I1 to I3 the answers that anybody has seen are among those that were charged, each with the noise
 of one draw. The limit's guarantee is then the theorem of `discreet.curator.ledger.amounts`.

@@ -269,8 +269,11 @@ class Ledger:
             free = stored is not None or finer is not None
             charges = [c for c in claim.charges if c.on_hit or not free]
             spent = on.pay(charges)
+            if free and any(charge.on_hit for charge in charges):
+                on.afford(claim.charges)
             reached("in reserve")
             body = {
+                "salt": new_key()[:16].hex(),
                 "key": claim.key,
                 "digest": claim.digest,
                 "canon": claim.canon,
@@ -281,22 +284,7 @@ class Ledger:
                 "info": dict(claim.info),
             }
             if stored is not None:
-                claim = replace(claim, size=int(stored["size"]))
-                entry = on.append("hit", {**body, "size": claim.size, "of": stored["key"]})
-                pointer = f"@{stored['key']}"
-                on.put(claim, entry, state="done", noise=None, answer=pointer)
-                digest = hashlib.sha256(pointer.encode()).hexdigest()
-                on.append("done", {"key": claim.key, "answer": digest, "at": body["at"]})
-                made = on.done(stored, "other")
-                return Done(
-                    claim.key,
-                    made.answer,
-                    entry.seq,
-                    entry.hash,
-                    "other",
-                    str(body["at"]),
-                    claim.analyst,
-                )
+                return _hit(on, claim, stored, body)
             of = {} if finer is None else {"of": finer["key"]}
             entry = on.append("reserve", body | of)
             noise = new_key()
@@ -411,6 +399,18 @@ class Ledger:
         with self._reading() as cursor:
             rows = self._database.run(cursor, ENTRIES, after=after).fetchall()
         return [_entry(row) for row in rows]
+
+
+def _hit(on: Writing, claim: Claim, stored: Mapping[str, Any], body: Mapping[str, Any]) -> Done:
+    """Point an asking at an answer that is there."""
+    claim = replace(claim, size=int(stored["size"]))
+    entry = on.append("hit", {**body, "size": claim.size, "of": stored["key"]})
+    pointer, at = f"@{stored['key']}", str(body["at"])
+    on.put(claim, entry, state="done", noise=None, answer=pointer)
+    digest = hashlib.sha256(pointer.encode()).hexdigest()
+    on.append("done", {"key": claim.key, "answer": digest, "at": at})
+    answer, who = on.done(stored, "other").answer, claim.analyst
+    return Done(claim.key, answer, entry.seq, entry.hash, "other", at, who, claim.info)
 
 
 def _entry(row: Sequence[Any]) -> Entry:

@@ -6,7 +6,7 @@ Tested by tests/curator/ledger/test_ledger.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.curator.ledger.amounts import Accounting, Amount
@@ -113,6 +113,7 @@ class Done:
             answer was made for another analyst.
         at: for another analyst's answer, when this one asked.
         analyst: who asked.
+        info: for another analyst's answer, what the log tells of this asking.
     """
 
     key: str
@@ -122,3 +123,4 @@ class Done:
     hit: str = ""
     at: str = ""
     analyst: str = ""
+    info: Mapping[str, Any] = field(default_factory=dict)

@@ -105,6 +105,9 @@ def _ask(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
         of = made.questions.get(values["of"])
         if of is None or of.state != "done":
             raise LedgerError(f"entry {entry.seq} gives an answer that was not there")
+        known = dict(zip(_ASKED, of.asked, strict=False))
+        if known["canon"] != values["canon"] or known["size"] < values["size"]:
+            raise LedgerError(f"entry {entry.seq} gives the answer to another question")
     if entry.kind == "hit":
         asked.answer = _hash(f"@{values['of']}")
     made.questions[values["key"]] = asked

@@ -208,7 +208,10 @@ class Writing:
         A better one of somebody else would show that it was asked for, and be worth more than was
         paid; it serves only where answers are public. Anybody's is never one that points at
         another: that one was there before. None serves that has noise in common with one that the
-        analyst was given: she would combine them, or see that they agree.
+        analyst was given: she would combine them, or see that they agree. And none from before the
+        ledger was restored from a backup: nobody knows what she was given since.
+
+        Equal is the price as it was said: two that differ may cost the same number of units.
         """
         if claim.size > LARGEST:
             return None
@@ -221,7 +224,16 @@ class Writing:
         if best is None:
             return None
         row = question_of(best)
+        if claim.public:
+            return row
+        told = self._entry(int(row["seq"])).values()["info"]
+        if told.get("price") != claim.info.get("price") or self._restored_since(row):
+            return None
         return None if mine and self._root(row) in map(self._root, mine) else row
+
+    def _restored_since(self, row: Mapping[str, Any]) -> bool:
+        """Whether the ledger was restored from a backup after an asking."""
+        return self.run(_LOST, after=row["seq"]).fetchone() is not None
 
     def finer(self, claim: Claim) -> dict[str, Any] | None:
         """A better answer that a claim can be made of; never two of one noise for one analyst."""
@@ -231,6 +243,8 @@ class Writing:
         for key in claim.finer:
             row = self.question(key)
             if row is None or row["state"] != "done" or row["canon"] != claim.canon:
+                continue
+            if self._restored_since(row):
                 continue
             if row["size"] > claim.size and self._root(row) not in taken:
                 return row
@@ -269,14 +283,14 @@ class Writing:
         if known["state"] == "done":
             return self.done(known, "")
         waiting = self.pending(known)
-        payers = {charge.account for charge in claim.charges if not waiting.of or charge.on_hit}
+        payers = {charge.account for charge in claim.charges}
         if any(account.sealed and account.name in payers for account in self.accounts()):
             raise BudgetExceededError(
                 "these data were retired: no question is answered from them any more; nothing was "
                 "charged",
                 asked=None, left=None, could=None,
             )  # fmt: skip
-        if self.run(_LOST, after=known["seq"]).fetchone() is not None:
+        if self._restored_since(known):
             raise LedgerError(
                 f"the question {claim.key!r} was charged before this ledger was restored from a "
                 "backup, and may have been answered since; its noise cannot be used again. Ask "
@@ -303,9 +317,10 @@ class Writing:
         pointed = self.question(answer[1:])
         if pointed is None or pointed["answer"] is None or pointed["answer"].startswith("@"):
             raise LedgerError("a stored answer is missing; `discreet ledger verify` says more")
-        entry = self._entry(seq)
-        at = str(entry.values()["at"])
-        return Done(row["key"], pointed["answer"], seq, entry.hash, "other", at, row["analyst"])
+        entry, who = self._entry(seq), row["analyst"]
+        told = entry.values()
+        at, info = str(told["at"]), told["info"]
+        return Done(row["key"], pointed["answer"], seq, entry.hash, "other", at, who, info)
 
     def pay(self, charges: Sequence[Charge]) -> list[list[int]]:
         """Charge all accounts, or refuse; what each paid, for the log.
@@ -332,6 +347,19 @@ class Writing:
             self.spent[number] = Amount(main, failing)
             paid.append([number, charge.amount.main, charge.amount.delta])
         return paid
+
+    def afford(self, charges: Sequence[Charge]) -> None:
+        """Refuse what a stored answer serves for nothing where it could not be paid, either.
+
+        Otherwise a refusal, or none, would show whether there is one.
+        """
+        there = {account.name: account for account in self.accounts()}
+        for charge in charges:
+            account = there.get(charge.account)
+            if charge.on_hit:
+                continue
+            if account is None or account.sealed or not charge.amount.within(account.left):
+                self._refuse(charge)
 
     def _refuse(self, charge: Charge) -> NoReturn:
         account = {a.name: a for a in self.accounts()}.get(charge.account)
