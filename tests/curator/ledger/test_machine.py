@@ -66,11 +66,11 @@ class Model:
             if found[0] > size and found[3].answer == found[2] and found[3].root not in taken
         )
         of, root = finer[0][2:] if finer and gradual and equal is None else ("", key)
-        payers = ["staff", f"staff@{analyst}"][1 if equal or of else 0 :]
+        payers = ["staff", f"staff@{analyst}"]
         limits = {"staff": 0 if self.sealed else TOTAL}
         if any(self.spent[p] + size > limits.get(p, ALLOWANCE) for p in payers):
-            return "exceeded"
-        for payer in payers:
+            return "exceeded"  # also where a stored answer serves, and the people pay nothing
+        for payer in payers[1 if equal or of else 0 :]:
             self.spent[payer] += size
         if equal:
             self.rows[key] = Row(asked, equal.answer, equal.root)
@@ -83,7 +83,7 @@ class Model:
             return "refused"
         if row.answer:
             return "done", row.answer
-        return "exceeded" if self.sealed and not row.of else "pending"
+        return "exceeded" if self.sealed else "pending"
 
     def store(self, key, answer):
         self.rows[key].answer = self.rows[key].answer or key
