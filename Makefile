@@ -47,8 +47,8 @@ docs: $(READY)  ## the documentation site, in docs/_build/html
 audit: $(READY)  ## prove every mechanism's guarantee by enumeration
 	@$(BIN)/discreet audit
 
-torture: $(READY)  ## kill and race the ledger ten thousand times (hours)
-	@TORTURE=10000 $(BIN)/python -m pytest -q tests/curator/ledger
+torture: $(READY)  ## kill and race the ledger ten thousand times; the whole corpus on Spark (an hour)
+	@TORTURE=10000 $(BIN)/python -m pytest -q tests/curator/ledger tests/engines/test_spark.py
 
 format: $(READY)  ## rewrite the code in the house format
 	@$(BIN)/ruff format .

@@ -48,20 +48,22 @@ class EngineContract:
 
     random_tables = 40
     """How many random tables the engine has to go through."""
+    every = 1
+    """Which part of the corpus it goes through: all, every second request, and so on."""
 
     @pytest.fixture
     def engine_of(self):
         raise NotImplementedError
 
     def test_there_are_enough_requests(self):
-        assert len(REQUESTS) >= 200
+        assert len(list(REQUESTS)[:: self.every]) >= 200
 
     @pytest.mark.parametrize("chunk", range(CHUNKS))
     def test_the_corpus(self, engine_of, chunk):
         rows = corpus.main_rows()
         engine = engine_of(rows, corpus.TYPES)
         wrong = []
-        for name in list(REQUESTS)[chunk::CHUNKS]:
+        for name in list(REQUESTS)[:: self.every][chunk::CHUNKS]:
             try:
                 check(engine, rows, REQUESTS[name])
             except Exception as error:  # noqa: BLE001 - all of them are wanted

@@ -378,9 +378,13 @@ def spark_engine_of(spark):
 
 
 class TestContract(EngineContract):
-    """With Spark's interpreter, which is the faster one for statements that run once."""
+    """With Spark's interpreter, which is the faster one for statements that run once.
+
+    Every second request of the corpus, and all of them with TORTURE set: each takes half a second.
+    """
 
     random_tables = 10
+    every = 1 if os.environ.get("TORTURE") else 2
 
     @pytest.fixture
     def engine_of(self, spark_engine_of, monkeypatch):
