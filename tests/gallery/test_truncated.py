@@ -128,6 +128,7 @@ def test_the_loss_of_a_pair_by_enumeration(first, second):
     assert truncated.hidden_loss(Fraction(first), Fraction(second)) == pytest.approx(alone)
     if first == "0.05":
         assert round(by_hand, 4) == 0.0977
+        assert round(alone, 4) == 0.0422  # 0.0308 on the page is for 0.01 and 0.09
     if first == "0.01":
         assert round(alone, 4) == 0.0308
     if first == second:  # equal parts happen to stay within the sum, for this n
@@ -232,6 +233,12 @@ def test_what_the_page_says_of_the_gain():
         assert 1 - truncated.relative(epsilon, n)[0] == pytest.approx(gain, abs=0.01)
     best = Geometric(epsilon=1, bounds=(0, 10)).remap()
     assert [best(j) for j in range(11)] == list(range(11))
+
+
+def test_where_drawing_again_gains():
+    """In ranges that are short beside the noise, whose scale is 1/epsilon, and nowhere else."""
+    for epsilon, short, long in (("0.05", 30, 45), ("0.1", 15, 20), ("0.25", 3, 7)):
+        assert truncated.relative(epsilon, short)[1] < 1 < truncated.relative(epsilon, long)[1]
 
 
 def test_what_is_told(found):

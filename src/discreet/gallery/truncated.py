@@ -221,7 +221,7 @@ def _facts() -> tuple[Fact, ...]:
              remark="so the two together are not private at 0.1 either"),
         Fact("true loss of that answer alone, if the estimate stays secret",
              round(hidden_loss(Fraction(1, 100), Fraction(9, 100)), 4),
-             remark="small, but then nobody knows how wide the noise is"),
+             remark="kept, and two thirds of what is paid are wasted"),
         Fact("true loss with M at the true count", round(true_count_loss(), 4),
              remark="0.1 is promised, but the width of the noise tells the count"),
         *table,
@@ -236,8 +236,8 @@ def _loss(rate: Fraction) -> float:
 
 
 CUT = """\
-A clamped answer of 0 or 30 says little: take it as 6 or 24. Reading costs no privacy, because it
-looks at the answer only."""
+A clamped answer of 0 or 30 says little: if all counts are as likely, take it as 6 or 24. Reading
+costs no privacy, because it looks at the answer only."""
 PLUGGED = """\
 A parameter that is chosen by an estimate must keep its promise for every estimate that can occur,
 not only for those near the truth."""
@@ -400,8 +400,8 @@ def _reading() -> Figure:
         charts.themed(
             chart, "How to read a clamped answer", "n = 30, epsilon 0.1",
         ),
-        "Nobody should take a 0 for a 0: for a uniform prior it is best read as 6. The minimax "
-        "reading is random; the size of a ring is the probability of reading so.",
+        "A 0 need not mean 0: for a uniform prior it is best read as 6. The minimax reading is "
+        "random, and may leave a 0 as it is; the size of a ring is the probability of reading so.",
     )  # fmt: skip
 
 
@@ -424,7 +424,8 @@ def _gains(rows: Sequence[dict[str, Any]]) -> Figure:
             "dark line: clamping alone", sized=False,
         ),
         "Below the dark line is better than clamping alone. Reading never loses, and gains a third "
-        "where the noise is wider than the range; drawing again gains only in very short ranges.",
+        "where the noise is wider than the range; drawing again gains only in ranges that are "
+        "short beside the noise.",
     )  # fmt: skip
 
 
