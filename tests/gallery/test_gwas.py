@@ -88,6 +88,14 @@ def test_what_is_missed_by_formula():
         assert gwas.error(gwas.NORMAL, places) == pytest.approx(1.96 * continuous(places), rel=1e-2)
 
 
+def test_how_many_people_all_places_need():
+    """An error within 1 % of the people, with 95 % for each: what the last note says."""
+    people = [100 * gwas.error(kind, 2_000_000) for kind in (gwas.LAPLACE, gwas.NORMAL, gwas.TEN)]
+    assert [round(people[0] / 1e6), round(people[1] / 1e6, 1), round(people[2], -3)] == [
+        864, 1.6, 25_000,
+    ]  # fmt: skip
+
+
 def test_the_study():
     counts = gwas.study()
     assert len(counts) == 2_000_000

@@ -198,8 +198,8 @@ NAMES = """\
 Who only wants to know where the largest counts are asks for their names: that noise does not grow
 at all, and what is missed grows with the logarithm. Ten counts on top of ten names are cheap."""
 SHOWN = """\
-All 2,000,000 counts within 1 %: that takes 864 million people with Laplace noise and 1.6 million
-with Gaussian noise. The names of ten take 25,000."""
+With 95 % for each of 2,000,000 counts, an error within 1 % of the people takes 864 million people
+with Laplace noise and 1.6 million with Gaussian noise. The names of ten take 25,000."""
 
 
 def _axis() -> Any:
