@@ -120,6 +120,9 @@ def test_rates():
     assert mean.total(mean.SQUARED, 10**5) / mean.total(mean.NOTHING, 10**5) == pytest.approx(
         math.sqrt(13), rel=1e-3
     )
+    for n, times in ((10, 2.8), (50, 3.6), (1000, 3.6)):
+        error = mean.total(mean.SQUARED, n) / mean.total(mean.NOTHING, n)
+        assert error == pytest.approx(times, abs=0.05)
     assert mean.crossing() == 6
     assert mean.squared(5) < 2 / 5**2
     assert mean.squared(6) > 2 / 6**2

@@ -174,12 +174,17 @@ def _facts() -> tuple[Fact, ...]:
         Fact("total variance of Laplace noise, times n, n = 10,000",
              round(total(LAPLACE, 10_000) ** 2 * 10_000, 4),
              remark="2/(n epsilon^2) + sigma^2: the noise vanishes beside the sampling"),
-        Fact("people from which on Laplace noise is better, epsilon 1", crossing()),
+        Fact("people from which on Laplace noise is better, epsilon 1", crossing(),
+             remark="at a mean of 1/2"),
     )  # fmt: skip
 
 
 def crossing() -> int:
-    """The least number of people for which Laplace noise errs less than the squared utility."""
+    """The least number of people for which Laplace noise errs less than the squared utility.
+
+    At epsilon 1 and a mean of 1/2, where the law with the squared utility is cut alike on both
+    sides.
+    """
     n = 1
     while laplace(n).variance >= squared(n):
         n += 1
@@ -266,8 +271,9 @@ def _errors(drawn: list[dict[str, object]]) -> Figure:
     return Figure(
         "mean-error",
         charts.themed(lines + dots, "Error of the mean, epsilon 1", "circles: drawn answers"),
-        "With the squared utility the error is 3.6 times that of sampling, however many people "
-        "there are; with Laplace noise nothing is left to see from about 1,000 people on.",
+        "With the squared utility the error is 3.6 times that of sampling from 50 people on, "
+        "however many more there are; with Laplace noise nothing is left to see from about 1,000 "
+        "people on.",
     )
 
 
