@@ -186,8 +186,9 @@ def _facts() -> tuple[Fact, ...]:
 
 
 PROMISED = """\
-Random differential privacy with gamma 0.05 promises: of random people, 19 in 20 have the epsilon
-that is claimed, if all come from the law that was sampled."""
+Random differential privacy with gamma 0.05 promises: one random pair of people has the epsilon that
+is claimed with a chance of 19 in 20, over the sampler's luck too, if all come from the law that was
+sampled."""
 NOT_PROMISED = """\
 It promises nothing to one who is tall: the noise for typical people is too small for her, and
 nobody is told. With 500 people somebody is nearly always beyond a gamma of 0.05."""
@@ -259,8 +260,8 @@ def _losses() -> Figure:
         "heights-loss",
         charts.themed(chart, "Noise for typical people is too small for some of them"),
         "Right of the mark are the pairs whose loss exceeds the epsilon that is claimed. Noise for "
-        "the expected difference fails two pairs in five; a larger sensitivity fails fewer, and "
-        "none of them nobody.",
+        "the expected difference fails two pairs in five; a larger sensitivity fails fewer, but "
+        "each of them fails some.",
     )
 
 
