@@ -1,6 +1,8 @@
 """The game: its optimum against enumeration, its bound against a search, its play against both."""
 
+import json
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -123,6 +125,16 @@ def test_the_professor():
         )
     ratio = game.chance_near(with_her, 10) / game.chance_near(without, 10)
     assert math.exp(-1) < ratio < math.exp(1)  # as privacy promises, and in fact far nearer to 1
+
+
+def test_the_figure_shows_both_peaks_of_the_professor_at_full_height():
+    drawn = json.dumps(game._professor().chart.to_dict())
+    peaks = {
+        name: max(map(float, re.findall(f'"who": "{name}", "chance": ([0-9.e-]+)', drawn)))
+        for name in ("after, and she is in the data", "after, and she is not")
+    }
+    expected = game.salary_sum().law(0).mass(0) * 100 / 1.5
+    assert list(peaks.values()) == pytest.approx([expected, expected])
 
 
 def dp_salaries():

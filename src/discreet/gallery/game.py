@@ -263,7 +263,7 @@ def _learnt() -> list[Fact]:
     return [
         *told,
         Fact("is the professor in the data? Optimum", round(optimum(game), 3),
-             remark="of 0.5 by guessing: this is what privacy hides"),
+             remark="of 0.5 by guessing, if an average person may be in her place"),
     ]  # fmt: skip
 
 
@@ -332,7 +332,7 @@ def _professor() -> Figure:
     rows = []
     for name, total in zip(names, (with_her, without), strict=False):
         law = salary_sum().law(total)
-        for total_seen in range(6000, 12_667, 66):  # 66 of the sum are one thousand of hers
+        for total_seen in sorted({*range(6000, 12_667, 66), with_her, without}):  # peaks, too
             chance = law.mass(total_seen) * float(people / RULE)
             salary = float(total_seen * RULE / people)
             rows.append({"salary": salary, "who": name, "chance": chance})
