@@ -16,6 +16,16 @@ def test_rounded_laplace_noise_by_adding_up_its_masses(epsilon):
     assert rounded_laplace(epsilon) == pytest.approx(2 * sum(k * k * p for k, p in masses.items()))
 
 
+def test_rounding_costs_a_hyperbolic_cosine_and_more_than_it_saves_up_to_5_3():
+    for epsilon in (0.01, 1, 3, 10):
+        geometric = float(Geometric(epsilon=str(epsilon)).variance)
+        assert rounded_laplace(epsilon) == pytest.approx(math.cosh(epsilon / 2) * geometric)
+    for epsilon in (0.01, 1, 3, 5, 5.3):
+        assert rounded_laplace(epsilon) > laplace(epsilon)
+    for epsilon in (5.4, 6, 10):
+        assert rounded_laplace(epsilon) < laplace(epsilon)
+
+
 def test_the_ratio_is_that_of_the_mechanisms():
     for epsilon in (0.01, 1, 3, 10):
         geometric = float(Geometric(epsilon=str(epsilon)).variance)

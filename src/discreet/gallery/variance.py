@@ -1,4 +1,7 @@
-"""Laplace noise against geometric noise: how much variance rounding down to integers saves.
+"""Laplace noise against geometric noise: how much variance it saves to draw integers.
+
+The variances are those of the laws; rounded Laplace noise has cosh(epsilon/2) times the variance of
+geometric noise. Circles in the figures are draws of the mechanism.
 
 Tested by tests/gallery/test_variance.py
 """
