@@ -45,6 +45,11 @@ def test_expectation_and_spread_by_adding_up(noise, epsilon):
     assert spread(noise, float(epsilon)) == pytest.approx(math.sqrt(50 * (square - mean**2)))
 
 
+def test_what_the_caption_says_of_the_ratio():
+    assert 1 / (ratio(0.1) - 1) == pytest.approx(800, rel=1e-2)
+    assert ratio(1) == pytest.approx(1.13, abs=0.005)
+
+
 def test_the_ratio_is_a_cosine():
     for epsilon in (0.1, 1.0, 3.0, 5.0):
         assert ratio(epsilon) == pytest.approx(math.cosh(epsilon / 2))
