@@ -180,7 +180,8 @@ def _family_delta() -> float:
 RULES = """\
 Basic: epsilons add up. The other rules know that losses are seldom all large at once: with a delta
 of one in a million, many more small questions fit. Loss distributions are the exact law of it, and
-hold for a list that is fixed ahead; our budget may be asked whatever comes to mind."""
+hold if it is fixed ahead how many questions there are, and at which epsilon; our budget leaves that
+open, too."""
 PARTS = """\
 Disjoint parts: a person is in one age band, so eight bands cost no more than one."""
 FAMILY = """\
