@@ -280,7 +280,7 @@ def _told(asked: tuple[Asked, ...]) -> tuple[str, ...]:
 
 FREE = """\
 A curator's budget ends with the questions; what is published once answers all that is asked of it.
-A few exact answers, or many rough ones: that is the choice."""
+A few sharp answers, or many rough ones: that is the choice."""
 
 
 def _many(rows: list[dict[str, object]], dots: list[dict[str, object]]) -> Figure:

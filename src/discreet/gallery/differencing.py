@@ -197,8 +197,8 @@ def _priors() -> Figure:
             chart, "Who knows much already learns little",
             "chance of a right guess about the last pupil, from one private count of the class",
         ),
-        "Where a curve lies on the V of 'no answer at all', no private answer can change the "
-        "guess. The flat middle is at e^eps/(1+e^eps).",
+        "Where a curve lies on the V of 'no answer at all', no answer at that epsilon changes "
+        "the guess. The flat middle is at e^eps/(1+e^eps).",
     )  # fmt: skip
 
 
