@@ -28,6 +28,12 @@ def test_one_experiment(tmp_path):
     assert "<svg" in (tmp_path / "variance.svg").read_text()
 
 
+def test_large_numbers_are_readable_for_people_and_plain_for_machines(tmp_path):
+    assert "230,169" in run("models", "--fast", "--out", str(tmp_path)).stdout
+    told = json.loads(run("models", "--fast", "--json", "--out", str(tmp_path)).stdout)
+    assert 230_169 in [fact["ours"] for fact in told["facts"]]
+
+
 def test_one_experiment_for_machines(tmp_path):
     told = json.loads(run("variance", "--fast", "--json", "--out", str(tmp_path)).stdout)
     facts = {fact["name"]: fact for fact in told["facts"]}

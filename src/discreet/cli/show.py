@@ -22,11 +22,16 @@ if TYPE_CHECKING:
     from discreet.audit.report import AuditRow
     from discreet.curator.ledger.values import Account
     from discreet.gallery.demo import Demo
-    from discreet.gallery.experiment import Experiment, Found
+    from discreet.gallery.experiment import Experiment, Found, Number
 
 __all__ = ["audit_table", "progress", "show_demo", "show_experiment"]
 
 Step = Callable[[str, int, int], None]
+
+
+def _number(value: Number) -> str:
+    """For people: a large integer with commas."""
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def console() -> Console:
@@ -160,9 +165,9 @@ def show_experiment(one: Experiment, found: Found, saved: Sequence[Path]) -> Non
     if any(fact.remark for fact in found):
         table.add_column("remark")
     for fact in found:
-        beside = ["" if fact.theirs is None else str(fact.theirs), fact.source] if told else []
+        beside = ["" if fact.theirs is None else _number(fact.theirs), fact.source] if told else []
         remark = [fact.remark] if any(each.remark for each in found) else []
-        table.add_row(*map(escape, (fact.name, str(fact.ours), *beside, *remark)))
+        table.add_row(*map(escape, (fact.name, _number(fact.ours), *beside, *remark)))
     screen.print(table)
     for note in found.notes:
         screen.print(escape(" ".join(note.split())))
