@@ -77,6 +77,20 @@ def test_a_table_is_worth_it_from_eight_questions_on():
     assert models.questions_worth(Fraction(1)) == 8
 
 
+def test_what_the_caption_says_of_the_errors():
+    """A table has 8 to 15 times the error of one answer, coins the root of half the people."""
+    for epsilon in ("0.1", "0.3", "1", "3", "5"):
+        one = models.interactive(epsilon)
+        assert 7.99 < models.published(epsilon) / one < 15.2
+        for number in (100, 10_000):
+            assert models.local(epsilon, number) / one == pytest.approx(math.sqrt(number / 2))
+
+
+def test_few_people_are_better_off_without_the_table():
+    assert models.crowd() == 137
+    assert models.local("1", 136) <= models.published("1") < models.local("1", 137)
+
+
 def test_how_many_people_are_needed():
     alone = models.people_needed(models.interactive("1"), grows=False)
     crowd = models.people_needed(models.local("1", 1), grows=True)
