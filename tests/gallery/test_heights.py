@@ -128,6 +128,8 @@ def test_what_is_told():
     assert found["error of the mean at epsilon 1, each person, cm"].ours == 0.759
     assert found["error of the mean at epsilon 1, curator, cm"].ours == 0.424
     assert found["error of the mean at epsilon 1, each for everybody, cm"].ours == 9.487
+    pairs = "error of the mean at epsilon 1, each for the largest of 19 pairs, cm"
+    assert found[pairs].ours == round(math.sqrt(2 / 500) * 30.2, 3)  # rounded up to millimetres
     sampled = found["largest of 19 pairs sampled now, cm"].ours
     assert 5 < sampled < 85  # false alarm below 1e-11 on either side
     assert [figure.name for figure in found.figures] == [
