@@ -114,6 +114,13 @@ def test_the_people():
     assert np.all((heights.BOUNDS[0] < 10 * cm) & (10 * cm < heights.BOUNDS[1]))
 
 
+def test_how_often_all_of_500_pairs_are_within_the_largest_of_19():
+    """All 519 are exchangeable: the largest is one of the 19 with 19/519. By integrating, too."""
+    level = lambda u: 19 * u**18 * u**500  # the largest of 19 levels, and 500 more below it
+    assert integrate.quad(level, 0, 1)[0] == pytest.approx(19 / 519)
+    assert round(1 - 19 / 519, 2) == 0.96
+
+
 def test_what_is_told():
     found = heights.run(Effort(fast=True))
     assert found["expected difference, cm"].ours == found["expected difference, cm"].theirs == 11.99

@@ -194,7 +194,7 @@ is claimed with a chance of 19 in 20, over the sampler's luck too, if all come f
 sampled."""
 NOT_PROMISED = """\
 It promises nothing to one who is tall: the noise for typical people is too small for her, and
-nobody is told. With 500 people somebody is nearly always beyond a gamma of 0.05."""
+nobody is told. Of 500 pairs, one or more are beyond the largest of 19 in 96 of 100 runs."""
 TRUST = """\
 A curator who is trusted needs no typical people: with bounds that hold for everybody she has
 differential privacy and is more accurate than all reports together."""
