@@ -268,14 +268,14 @@ def _noisy_cells(
     columns = []
     for cell, noise in zip(measured.block.cells, measured.noise, strict=True):
         drawn = draws(noise, len(groups), source)
+        counted = [(place, factor) for place, factor in enumerate(cell.of) if factor]
         column = []
         for group, z in zip(groups, drawn, strict=True):
-            exact = sum(
-                factor * n
-                for _, totals in rows.get(group, ())
-                for factor, n in zip(cell.of, totals, strict=True)
-            )
-            column.append(exact + z)
+            total = z
+            for _, totals in rows.get(group, ()):
+                for place, factor in counted:
+                    total += factor * totals[place]
+            column.append(total)
         columns.append(column)
     return tuple(zip(*columns, strict=True))
 

@@ -22,8 +22,8 @@ from discreet.privacy.loss import PureLoss
 from discreet.query.blocks import bin_step
 from discreet.query.explain import mechanism_words
 from discreet.query.keys import shown_key
-from discreet.query.plan import Aggregate, Output, Plan, PostAggregate, PostGroup
-from discreet.query.post import Released, arrange, evaluate
+from discreet.query.plan import Aggregate, Output, Plan, Post, PostAggregate, PostGroup
+from discreet.query.post import Released, arrange, evaluate, sound
 from discreet.query.price import Measured, Priced
 
 __all__ = ["presented"]
@@ -42,15 +42,10 @@ def presented(
 ) -> Release:
     """The finished release."""
     plan = question.plan
-    lines = [
-        _Line(i, _keys(plan, group), _values(found, i)) for i, group in enumerate(found.groups)
-    ]
+    lines = [_Line(i, _keys(plan, group), found) for i, group in enumerate(found.groups)]
     lines = arrange(plan, lines)
     order = [line.place for line in lines]
-    rows = [
-        tuple(_plain(evaluate(output.value, line.groups, line.values)) for output in plan.outputs)
-        for line in lines
-    ]
+    columns = [_column(output.value, lines, found) for output in plan.outputs]
     intervals, raw, mechanisms = {}, {}, {}
     for output in plan.outputs:
         if isinstance(output.value, PostAggregate):
@@ -63,7 +58,7 @@ def presented(
     return Release(
         columns=tuple(output.name for output in plan.outputs),
         keys=tuple(o.name for o in plan.outputs if isinstance(o.value, PostGroup)),
-        rows=tuple(rows),
+        rows=tuple(zip(*columns, strict=True)),
         intervals=intervals,
         raw=raw,
         guarantee=_guarantee(question, [loss for _, loss in found_before]),
@@ -83,7 +78,12 @@ class _Line:
 
     place: int
     groups: tuple[Released, ...]
-    values: Mapping[Aggregate, int | float | None]
+    found: Answered
+
+    @property
+    def values(self) -> Mapping[Aggregate, int | float | None]:
+        """Its released numbers."""
+        return {a: each[self.place].value for a, each in self.found.estimates.items()}
 
 
 def _keys(
@@ -95,8 +95,16 @@ def _keys(
     return tuple(shown_key(k, g.value) for k, g in zip(group, plan.groupings, strict=True))
 
 
-def _values(found: Answered, place: int) -> dict[Aggregate, int | float | None]:
-    return {a: estimates[place].value for a, estimates in found.estimates.items()}
+def _column(post: Post, lines: Sequence[_Line], found: Answered) -> list[Value]:
+    """One column of the answer; a number that was released is not looked up row by row."""
+    match post:
+        case PostAggregate(aggregate=aggregate):
+            estimates = found.estimates[aggregate]
+            return [_plain(sound(estimates[line.place].value)) for line in lines]
+        case PostGroup(place=place):
+            return [_plain(sound(line.groups[place])) for line in lines]
+        case _:
+            return [_plain(evaluate(post, line.groups, line.values)) for line in lines]
 
 
 def _plain(value: Released) -> Value:

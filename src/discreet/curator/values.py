@@ -38,6 +38,8 @@ Value = int | float | str | bool | date | None
 Interval = tuple[Value, Value] | None
 Kind = Literal["none", "bool", "int", "float", "date", "text", "mixed"]
 
+_FINISHED = frozenset((int, bool, str))
+"""Most values are, and need no look."""
 _KINDS: dict[type, Kind] = {bool: "bool", int: "int", float: "float", date: "date", str: "text"}
 
 
@@ -47,8 +49,10 @@ def finished(value: object, *, where: str) -> Value:
     >>> finished(float("nan"), where="mean"), finished(Fraction(6, 2), where="mean")
     (None, 3)
     """
+    if value is None or type(value) in _FINISHED:
+        return value  # type: ignore[return-value]
     match value:
-        case None | bool():
+        case bool():
             return value
         case str():
             return str(value)

@@ -158,7 +158,10 @@ def shown_key(value: int | bool | str | date | None, node: e.Expr) -> Key | Frac
     """A key as a person reads it: the number itself instead of the multiple of its grid."""
     if value is None or not isinstance(node.kind, Number) or isinstance(value, str | date):
         return value
-    number = value * node.kind.grid
+    grid = node.kind.grid
+    if grid.denominator == 1:
+        return int(value) * grid.numerator
+    number = value * grid
     return int(number) if number.denominator == 1 else number
 
 

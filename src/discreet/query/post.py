@@ -25,10 +25,11 @@ from discreet.query.plan import (
     PostValue,
 )
 
-__all__ = ["Line", "Released", "arrange", "evaluate"]
+__all__ = ["Line", "Released", "arrange", "evaluate", "sound"]
 
 LONGEST = 4096
 """An exact number of more bits, above or below, goes on as a float, and is missing beyond those."""
+_SHORT = 1 << 63
 Released = int | float | Fraction | bool | str | date | None
 _Numbers = Mapping[Aggregate, int | float | Fraction | None]
 
@@ -66,15 +67,17 @@ def evaluate(post: Post, groups: Sequence[Released], values: _Numbers) -> Releas
         case PostValue(value=value):
             return value
         case PostGroup(place=place):
-            return _sound(groups[place])
+            return sound(groups[place])
         case PostAggregate(aggregate=aggregate):
-            return _sound(values[aggregate])
+            return sound(values[aggregate])
         case PostCall(name=name, arguments=arguments):
             return _call(name, [evaluate(a, groups, values) for a in arguments])
 
 
-def _sound(value: Any) -> Released:
+def sound(value: Any) -> Released:
     """No infinities and no NaN; a whole fraction is a whole number; what is long is a float."""
+    if type(value) is int and -_SHORT < value < _SHORT:
+        return value
     if isinstance(value, int | Fraction) and _long(value):
         value = _as_float(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -126,7 +129,7 @@ def _first(values: Sequence[Released]) -> Released:
 def _tried(function: Callable[..., Any], values: Sequence[Any]) -> Released:
     """The value, or a missing one where there is none."""
     try:
-        return _sound(function(*values))
+        return sound(function(*values))
     except (ArithmeticError, ValueError, TypeError):
         return None
 
