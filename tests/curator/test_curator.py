@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
-import numpy as np
 import pytest
+from tests.curator.payroll import COUNT, POLICY, SUM, changed, failing, spent, write_rows
 
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.verify import verified
@@ -22,73 +22,6 @@ from discreet.errors import (
     ParameterError,
     QueryError,
 )
-
-POLICY = """
-[ledger]
-path = "staff.ledger"
-
-[family.staff]
-epsilon = 3
-neighbours = "add_or_remove"
-
-[analyst.alice.allowance.staff]
-epsilon = 1
-[analyst.bob.allowance.staff]
-epsilon = 1
-
-[dataset.payroll]
-family = "staff"
-source = "payroll.csv"
-version = "2024"
-unit = { person = "id", max_rows = 2 }
-[dataset.payroll.columns]
-dept = { keys = ["a", "b", "c"] }
-pay = { low = 0, high = 1000, grid = 1 }
-bonus = { find = true, epsilon = 0.1 }
-
-[defaults]
-epsilon = 0.1
-"""
-COUNT = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY dept"
-SUM = "SELECT dept, SUM(pay) AS s FROM payroll GROUP BY dept"
-
-
-def write_rows(path, people=400, seed=1):
-    rng = np.random.default_rng(seed)
-    lines = ["id,dept,pay,bonus"]
-    for i in range(people):
-        dept = "abc"[rng.integers(3)]
-        lines.append(f"{i},{dept},{rng.integers(1000)},{rng.integers(1, 500)}")
-    path.write_text("\n".join(lines) + "\n")
-
-
-@pytest.fixture
-def folder(tmp_path):
-    write_rows(tmp_path / "payroll.csv")
-    (tmp_path / "policy.toml").write_text(POLICY)
-    Curator.register(tmp_path / "policy.toml")
-    return tmp_path
-
-
-@pytest.fixture
-def curator(folder):
-    with Curator(folder / "policy.toml") as made:
-        yield made
-        verified(made.ledger)
-
-
-def spent(curator):
-    return {name: account.spent.said("pure") for name, account in curator.accounts().items()}
-
-
-def changed(folder, *pairs, text=None):
-    text = text or (folder / "policy.toml").read_text()
-    for old, new in pairs:
-        assert old in text
-        text = text.replace(old, new)
-    (folder / "policy.toml").write_text(text)
-    return folder / "policy.toml"
-
 
 # charges
 
@@ -279,7 +212,7 @@ def test_a_question_that_waited_through_a_restore_is_not_taken_up_again(folder, 
     with Curator(folder / "policy.toml") as curator:
         asking = curator._asking(COUNT, None, None)
         with monkeypatch.context() as patched:
-            patched.setattr(type(asking.engine), "run", _failing)
+            patched.setattr(type(asking.engine), "run", failing)
             with pytest.raises(EngineError):
                 curator.ask(COUNT, epsilon="0.1", key="k")
     backup = (folder / "staff.ledger").read_bytes()
@@ -447,7 +380,7 @@ def test_another_spelling_of_a_source_creates_no_budget(folder):
 def test_a_question_that_waited_is_not_answered_after_retirement(curator, monkeypatch):
     asking = curator._asking(COUNT, None, None)
     with monkeypatch.context() as patched:
-        patched.setattr(type(asking.engine), "run", _failing)
+        patched.setattr(type(asking.engine), "run", failing)
         with pytest.raises(EngineError):
             curator.ask(COUNT, epsilon="0.1", key="k")
     curator.retire("payroll")
@@ -534,6 +467,8 @@ def test_zcdp_accounts_add_up_rhos(folder):
 
 
 def test_what_is_found_is_paid_once_and_kept(folder):
+    """False alarm far below 1e-9: 2,000 people are in one bin, ten times what a search needs."""
+    write_rows(folder / "payroll.csv", people=4000)
     question = "SELECT AVG(bonus) AS b FROM payroll"
     with Curator(folder / "policy.toml") as curator:
         first = curator.ask(question, epsilon="0.5", analyst="alice")
@@ -569,7 +504,7 @@ def test_a_search_that_found_nothing_is_not_paid_twice(folder, monkeypatch):
 def test_an_owner_sees_why_a_database_failed_and_may_go_on_with_the_key(curator, monkeypatch):
     asking = curator._asking(COUNT, None, None)
     with monkeypatch.context() as patched:
-        patched.setattr(type(asking.engine), "run", _failing)
+        patched.setattr(type(asking.engine), "run", failing)
         with pytest.raises(EngineError, match="on purpose"):
             curator.ask(COUNT, epsilon="0.3", key="k")
     assert spent(curator)["staff"] == "epsilon 0.3"
@@ -579,15 +514,11 @@ def test_an_owner_sees_why_a_database_failed_and_may_go_on_with_the_key(curator,
     assert spent(curator)["staff"] == "epsilon 0.3"
 
 
-def _failing(*_, **__):
-    raise EngineError("the database failed on purpose")
-
-
 def test_an_analyst_sees_an_answer_and_the_owner_is_told(folder, monkeypatch):
     told = []
     with Curator(folder / "policy.toml", on_fault=told.append) as curator:
         asking = curator._asking(COUNT, None, None)
-        monkeypatch.setattr(type(asking.engine), "run", _failing)
+        monkeypatch.setattr(type(asking.engine), "run", failing)
         record = curator.ask(COUNT, epsilon="0.5", analyst="alice")
         assert max(record.release["n"]) < 100
         assert "on purpose" in str(told[0])
@@ -597,7 +528,7 @@ def test_the_answer_of_a_failure_serves_nobody_but_its_asker(folder):
     with Curator(folder / "policy.toml", on_fault=lambda _: None) as curator:
         asking = curator._asking(COUNT, None, None)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(type(asking.engine), "run", _failing)
+            patched.setattr(type(asking.engine), "run", failing)
             failed = curator.ask(COUNT, epsilon="0.5", analyst="alice", key="k")
         before = spent(curator)
         assert curator.ask(COUNT, epsilon="0.5", analyst="alice") == failed
@@ -614,9 +545,33 @@ def test_the_answer_of_a_failure_serves_nobody_but_its_asker(folder):
         verified(curator.ledger)
 
 
+def test_a_search_that_failed_keeps_nobody_else_from_an_answer(folder):
+    """Its asker is told what a search on an empty table says, for good; the owner sees why.
+
+    False alarm: one in 10^12 that noise is found, and far less that 4,000 people are not.
+    """
+    write_rows(folder / "payroll.csv", people=4000)
+    found = "SELECT SUM(bonus) AS s FROM payroll"
+    with Curator(folder / "policy.toml", on_fault=lambda _: None) as curator:
+        engine = type(curator._asking(COUNT, None, None).engine)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(engine, "run", failing)
+            patched.setattr("discreet.curator.find.RISK", 10**12)
+            with pytest.raises(NothingFoundError):
+                curator.ask(found, epsilon="0.5", analyst="alice")
+            with pytest.raises(EngineError, match="on purpose"):
+                curator.ask(found, epsilon="0.5")
+        with pytest.raises(NothingFoundError):
+            curator.ask(found, epsilon="0.5", analyst="alice")
+        assert spent(curator)["staff@alice"] == "epsilon 0.1"
+        curator.ask(found, epsilon="0.5", analyst="bob")
+        curator.ask(found, epsilon="0.5")
+        verified(curator.ledger)
+
+
 def test_a_database_that_does_not_answer_costs_nothing(curator, monkeypatch):
     asking = curator._asking(COUNT, None, None)
-    monkeypatch.setattr(type(asking.engine), "ping", _failing)
+    monkeypatch.setattr(type(asking.engine), "ping", failing)
     with pytest.raises(EngineError):
         curator.ask(COUNT, epsilon="0.3")
     assert spent(curator)["staff"] == "epsilon 0"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import combinations, pairwise
 
 import pytest
-from tests.curator.test_curator import COUNT, POLICY, SUM, _failing, spent, write_rows
+from tests.curator.payroll import COUNT, POLICY, SUM, failing, spent
 
 from discreet.curator.answering import Answering, Telling
 from discreet.curator.curator import Curator
@@ -28,18 +28,8 @@ MEDIAN = "SELECT MEDIAN(pay) AS m FROM payroll"
 
 
 @pytest.fixture
-def folder(tmp_path):
-    write_rows(tmp_path / "payroll.csv")
-    (tmp_path / "policy.toml").write_text(THREE)
-    Curator.register(tmp_path / "policy.toml")
-    return tmp_path
-
-
-@pytest.fixture
-def curator(folder):
-    with Curator(folder / "policy.toml") as made:
-        yield made
-        verified(made.ledger)
+def policy():
+    return THREE
 
 
 def paid(curator, *who):
@@ -282,7 +272,7 @@ def test_what_came_of_a_failure_is_given_to_nobody_else_at_a_lower_price(folder,
     with Curator(folder / "policy.toml", on_fault=lambda _: None) as curator:
         asking = curator._asking(COUNT, None, None)
         with monkeypatch.context() as patched:
-            patched.setattr(type(asking.engine), "run", _failing)
+            patched.setattr(type(asking.engine), "run", failing)
             curator.ask(COUNT, epsilon="0.9", analyst="alice")
         good = curator.ask(COUNT, epsilon="0.8", analyst="bob")
         assert min(good.release["n"]) > 50
@@ -372,7 +362,7 @@ def test_an_analyst_sees_an_answer_whatever_fails_and_the_owner_the_failure(fold
     told = []
     with Curator(folder / "policy.toml", on_fault=told.append) as curator:
         curator.ask(COUNT, epsilon="0.9", analyst="alice")
-        monkeypatch.setattr("discreet.curator.answering.coarsened", _failing)
+        monkeypatch.setattr("discreet.curator.answering.coarsened", failing)
         record = curator.ask(COUNT, epsilon="0.8", analyst="bob")
         assert max(record.release["n"]) < 70
         assert "on purpose" in str(told[0])

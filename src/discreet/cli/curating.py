@@ -6,7 +6,9 @@ Tested by tests/cli/test_curating.py
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,11 +20,12 @@ from discreet.cli.answers import answered, bar, decimal, said, show_answer
 from discreet.cli.errors import columns
 from discreet.cli.files import table_of
 from discreet.cli.options import Known, Out, reading, spread
-from discreet.cli.places import is_policy, note_fault, place_of
+from discreet.cli.places import is_policy, place_of
 from discreet.errors import ParameterError, QueryError
 
 if TYPE_CHECKING:
     from discreet.curator.ledger.amounts import Amount
+    from discreet.curator.ledger.ledger import Ledger
     from discreet.curator.ledger.values import Account
     from discreet.curator.policy.model import Policy
     from discreet.query.explain import Price
@@ -100,7 +103,7 @@ def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a 
     from discreet.curator.curator import Curator  # noqa: PLC0415
 
     out.check()
-    with Curator(policy, on_fault=lambda fault: note_fault(curator.ledger, fault)) as curator:
+    with Curator(policy, on_fault=lambda fault: _note_fault(curator.ledger, fault)) as curator:
         answer = answered(
             curator, analyst,
             lambda: curator.ask(
@@ -110,6 +113,20 @@ def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a 
             ),
         )  # fmt: skip
     show_answer(answer, out)
+
+
+def _note_fault(ledger: Ledger, fault: Exception) -> None:
+    """Write down a failure that an analyst is not shown: for the owner, beside the head file."""
+    cause = fault.__cause__
+    told = [datetime.now(UTC).isoformat(timespec="seconds"), f"{type(fault).__name__}: {fault}"]
+    if cause is not None:
+        told.append(f"{type(cause).__name__}: {cause}")
+    path = ledger.head_path.with_suffix(".faults")
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(file, (" | ".join(" ".join(part.split()) for part in told) + "\n").encode())
+    finally:
+        os.close(file)
 
 
 @spread

@@ -5,9 +5,7 @@ Tested by tests/cli/test_places.py
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from discreet.curator.ledger.ledger import Ledger
     from discreet.curator.policy.model import Policy
 
-__all__ = ["Place", "is_policy", "note_fault", "place_of"]
+__all__ = ["Place", "is_policy", "place_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +73,3 @@ def place_of(named: str) -> Place:
         problem = "is not there; say a policy (.toml), a ledger (.ledger) or a data file"
         raise ParameterError("file", named, problem)
     return Place(f"{path.absolute()}.ledger", data=path)
-
-
-def note_fault(ledger: Ledger, fault: Exception) -> None:
-    """Write down a failure that an analyst is not shown: for the owner, beside the head file."""
-    cause = fault.__cause__
-    told = [datetime.now(UTC).isoformat(timespec="seconds"), f"{type(fault).__name__}: {fault}"]
-    if cause is not None:
-        told.append(f"{type(cause).__name__}: {cause}")
-    path = ledger.head_path.with_suffix(".faults")
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(file, (" | ".join(" ".join(part.split()) for part in told) + "\n").encode())
-    finally:
-        os.close(file)

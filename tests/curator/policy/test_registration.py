@@ -1,6 +1,6 @@
 """Accounts and sources of a policy."""
 
-from tests.curator.test_curator import POLICY
+from tests.curator.payroll import POLICY
 
 from discreet.curator.policy.reading import parse_policy
 from discreet.curator.policy.registration import registration
