@@ -81,8 +81,8 @@ class Failing(Engine):
         if self._when == "ping":
             raise EngineError("the database cannot be reached")
 
-    def run(self, request, statement=None, *, progress=False):
+    def run(self, request, statement=None, *, progress=False, seconds=None):
         self.ran += 1
         if self._when == "run":
             raise EngineError("row 17 of Alice broke it")
-        return self._inner.run(request, statement, progress=progress)
+        return self._inner.run(request, statement, progress=progress, seconds=seconds)

@@ -482,3 +482,12 @@ def test_threads_are_checked(tmp_path):
     engine = DuckDB.from_frame(pa.table({"x": np.arange(3)}), threads=1)
     assert engine._rows("SELECT current_setting('threads')") == [(1,)]
     assert repr(engine) == "DuckDB(x)"
+
+
+def test_a_database_that_takes_too_long_is_stopped():
+    engine = DuckDB.from_frame(pd.DataFrame({"a": [1]}))
+    slow = "SELECT sum(sqrt(range)) FROM range(10000000000)"
+    with pytest.raises(EngineError) as caught:
+        engine._rows(slow, seconds=0.2)
+    assert "longer than 0.2 s" in str(caught.value.__cause__)
+    assert engine._rows("SELECT 1", seconds=5) == [(1,)]

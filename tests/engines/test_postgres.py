@@ -527,3 +527,10 @@ class TestContract(EngineContract):
 
 def test_the_bounds_hold_with_its_own_hash(postgres_engine_of):
     check_any_hash(partial(postgres_engine_of, hashing="engine"))
+
+
+def test_a_question_may_be_given_less_time_than_the_engine(postgres):
+    engine = Postgres(postgres, "t", timeout=60)
+    with pytest.raises(EngineError):
+        engine._read("SELECT pg_sleep(30)", 0.3)
+    assert engine._pinned(1000)[1][3] == "60000"  # and never more

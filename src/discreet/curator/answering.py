@@ -68,12 +68,14 @@ class Answering:
         engine: reads the rows.
         audience: "owner", who may see a database's own errors, or "analyst", who may not.
         on_fault: told of every error that an analyst is not shown.
+        seconds: the longest that the engine may take; longer is a failure.
         faults: these errors.
     """
 
     engine: Engine
     audience: Audience = "owner"
     on_fault: Callable[[Exception], None] | None = None
+    seconds: float | None = None
     faults: list[Exception] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -88,7 +90,8 @@ class Answering:
     def _looked(self, request: Request, statement: str) -> Sequence[Cells] | None:
         """The exact integers; None where a failing engine has to be an empty table."""
         try:
-            return self.engine.run(request, statement, progress=self.audience == "owner")
+            shown = self.audience == "owner" and self.seconds is None
+            return self.engine.run(request, statement, progress=shown, seconds=self.seconds)
         except Exception as fault:
             if self.audience == "owner":
                 raise

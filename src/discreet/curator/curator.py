@@ -69,7 +69,12 @@ class Curator:
         ledger: the policy's ledger, if it is open already.
         on_fault: told of every error that an analyst is not shown.
         clock: what time it is, for the log and for expiry.
+
+    Attributes:
+        seconds: the longest that a database may take; longer is a failure.
     """
+
+    seconds: float | None = None
 
     def __init__(
         self,
@@ -272,7 +277,7 @@ class Curator:
         if isinstance(found, Done):
             return self._handed_out(own_record(found), claim, plan)
         audience: Audience = "owner" if who == OWNER else "analyst"
-        answering = Answering(asking.engine, audience, self._on_fault)
+        answering = Answering(asking.engine, audience, self._on_fault, self.seconds)
         release, cells = self._made(asking, priced, statement, found, answering)
         reached("after compute")
         record = made_record(asking, release, found, claim, version=self.version)
@@ -412,7 +417,7 @@ class Curator:
             found = self._reserve(claim, asking)
             if isinstance(found, Pending):
                 audience: Audience = "owner" if who == OWNER else "analyst"
-                answering = Answering(asking.engine, audience, self._on_fault)
+                answering = Answering(asking.engine, audience, self._on_fault, self.seconds)
                 text = asking.searched(search, answering.look, KeyedSource(found.noise))
                 found = self.ledger.store(key, text, failed=bool(answering.faults))
             asking.take(search, found.answer)

@@ -44,11 +44,17 @@ class Engine(ABC):
 
     @abstractmethod
     def run(
-        self, request: Request, statement: str | None = None, *, progress: bool = False
+        self,
+        request: Request,
+        statement: str | None = None,
+        *,
+        progress: bool = False,
+        seconds: float | None = None,
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order; EngineError if the database fails.
 
-        `statement` is what `statement(request)` returned, if the caller has it already.
+        `statement` is what `statement(request)` returned, if the caller has it already. A database
+        that takes longer than `seconds` is stopped; that is a failure.
         """
 
     @abstractmethod

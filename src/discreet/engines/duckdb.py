@@ -23,6 +23,7 @@ from concurrent.futures import TimeoutError as Late
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlglot import exp
@@ -229,11 +230,16 @@ class DuckDB(Engine):
         )
 
     def run(
-        self, request: Request, statement: str | None = None, *, progress: bool = False
+        self,
+        request: Request,
+        statement: str | None = None,
+        *,
+        progress: bool = False,
+        seconds: float | None = None,
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order; a progress bar where one is asked for."""
         text = self.statement(request) if statement is None else statement
-        return cells(request, self._rows(text, progress=progress))
+        return cells(request, self._rows(text, progress=progress, seconds=seconds))
 
     def ping(self) -> None:
         """Let DuckDB answer a question about no table."""
@@ -246,9 +252,12 @@ class DuckDB(Engine):
 
     # inside
 
-    def _rows(self, text: str, *, progress: bool = False) -> list[tuple[Any, ...]]:
+    def _rows(
+        self, text: str, *, progress: bool = False, seconds: float | None = None
+    ) -> list[tuple[Any, ...]]:
         """The rows of one statement, computed in a thread, so that an interrupt is heard."""
         answer: Future[list[tuple[Any, ...]]] = Future()
+        latest = float("inf") if seconds is None else monotonic() + seconds
         with self._busy, _failing("DuckDB could not answer"):
             thread = Thread(target=self._fulfil, args=(answer, text), daemon=True)
             thread.start()
@@ -256,10 +265,14 @@ class DuckDB(Engine):
                 with _bar(shown=progress) as advance:
                     while True:
                         try:
-                            return answer.result(_PAUSE)  # an endless wait may hear no interrupt
+                            # an endless wait may hear no interrupt
+                            return answer.result(max(min(_PAUSE, latest - monotonic()), 0))
                         except Late:
                             if answer.done():
                                 raise
+                            if monotonic() >= latest:
+                                problem = f"DuckDB was stopped: it took longer than {seconds} s"
+                                raise EngineError(problem) from TimeoutError(problem)
                             advance(self._connection.query_progress())
             finally:
                 while not answer.done():  # interrupted

@@ -139,12 +139,17 @@ class Postgres(Engine):
         )
 
     def run(
-        self, request: Request, statement: str | None = None, *, progress: bool = False
+        self,
+        request: Request,
+        statement: str | None = None,
+        *,
+        progress: bool = False,
+        seconds: float | None = None,
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order."""
         text = statement or self.statement(request)
         with _waiting(shown=progress):
-            return compiler.cells(request, self._read(text))
+            return compiler.cells(request, self._read(text, seconds))
 
     def ping(self) -> None:
         """Connect, and check that the table is there and may be read; no row is."""
@@ -154,13 +159,15 @@ class Postgres(Engine):
             except ParameterError as error:
                 raise EngineError("the PostgreSQL table cannot be read any more") from error
 
-    def _read(self, text: str) -> list[tuple[Any, ...]]:
+    def _read(self, text: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
         """The rows of one statement. Results in binary form rule out a second one behind it."""
-        with self._transaction() as connection:
+        with self._transaction(seconds) as connection:
             return connection.execute(text.encode(), binary=True, prepare=False).fetchall()
 
     @contextmanager
-    def _transaction(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    def _transaction(
+        self, seconds: float | None = None
+    ) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A read-only transaction on a connection of its own.
 
         An interrupt cancels the statement on the server: psycopg does that before it hands the
@@ -172,7 +179,7 @@ class Postgres(Engine):
         try:
             connection = psycopg.connect(**where)
             connection.read_only = True
-            connection.execute(*self._pinned())
+            connection.execute(*self._pinned(seconds))
             yield connection
         except psycopg.Error as error:
             raise EngineError("the PostgreSQL database could not answer") from error
@@ -180,13 +187,16 @@ class Postgres(Engine):
             if connection is not None:
                 connection.close()
 
-    def _pinned(self) -> tuple[str, list[str]]:
+    def _pinned(self, seconds: float | None) -> tuple[str, list[str]]:
         """The settings of one transaction, as one statement and its parameters."""
+        longest = self._milliseconds
+        if seconds is not None:
+            longest = min(longest, max(round(seconds * 1000), 1))  # 0 would be no limit
         settings = {
             "default_transaction_read_only": "on",
-            "statement_timeout": str(self._milliseconds),
-            "lock_timeout": str(min(self._milliseconds, LOCK_SECONDS * 1000)),
-            "idle_in_transaction_session_timeout": str(self._milliseconds),
+            "statement_timeout": str(longest),
+            "lock_timeout": str(min(longest, LOCK_SECONDS * 1000)),
+            "idle_in_transaction_session_timeout": str(longest),
             "search_path": "pg_catalog, pg_temp",
             "TimeZone": "UTC",
             "DateStyle": "ISO, YMD",

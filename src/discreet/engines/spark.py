@@ -140,9 +140,10 @@ class Spark(Engine):
         statement: str | None = None,
         *,
         progress: bool = False,  # noqa: ARG002 - Spark shows its own, or not
+        seconds: float | None = None,
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order."""
-        return compiler.cells(request, self._read(statement or self.statement(request)))
+        return compiler.cells(request, self._read(statement or self.statement(request), seconds))
 
     def ping(self) -> None:
         """Let Spark answer a question about no table."""
@@ -155,7 +156,7 @@ class Spark(Engine):
         if made is not None:
             made.stop()
 
-    def _read(self, text: str) -> list[tuple[Any, ...]]:
+    def _read(self, text: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
         """The rows of one statement, in a session and a thread of their own.
 
         The caller's thread stays free to interrupt: a call into Java cannot be left half-way.
@@ -163,6 +164,8 @@ class Spark(Engine):
         from pyspark import InheritableThread  # noqa: PLC0415 - loaded with the DataFrame
 
         answer: Future[list[tuple[Any, ...]]] = Future()
+        limits = [one for one in (seconds, self._timeout) if one is not None]
+        longest = min(limits, default=None)
         with _failing():
             session = self._apart()
             thread = InheritableThread(
@@ -170,9 +173,9 @@ class Spark(Engine):
             )
             thread.start()
             try:
-                return answer.result(self._timeout)
+                return answer.result(longest)
             except TimeoutError:
-                problem = f"Spark was stopped: it took longer than {self._timeout} seconds"
+                problem = f"Spark was stopped: it took longer than {longest} seconds"
                 raise EngineError(problem) from None
             finally:
                 while not answer.done():  # too late or interrupted; its job may still have to come
