@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from discreet.curator.record import Record
     from discreet.curator.release import Release
 
-__all__ = ["Answer", "answered", "bar", "decimal", "left_words", "said", "show_answer", "table"]
+__all__ = ["Answer", "answered", "bar", "left_words", "said", "show_answer", "table"]
 
 LONGEST = 20
 """A release of more rows is printed here, in full; a shorter one prints itself."""
@@ -101,18 +101,10 @@ def _paid(curator: Curator, entry: int, account: Account) -> Amount | None:
     return None
 
 
-def decimal(units: int, places: int = 12) -> str:
-    """Units of 10^-places as people type them, exact.
-
-    >>> decimal(750_000_000_000), decimal(10**13)
-    ('0.75', '10')
-    """
-    whole, rest = divmod(units, 10**places)
-    return f"{whole}.{rest:0{places}d}".rstrip("0").rstrip(".")
-
-
 def said(amount: Amount, accounting: Accounting) -> str:
     """An amount in words: "epsilon 0.75, delta 1e-06"; long decimals are cut for people."""
+    from discreet.curator.ledger.amounts import decimal  # noqa: PLC0415
+
     name = "epsilon" if accounting == "pure" else "rho"
     exact = decimal(amount.main)
     words = f"{name} {exact if len(exact) <= 8 else f'{float(amount.value()):.4g}'}"

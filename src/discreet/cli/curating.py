@@ -6,9 +6,7 @@ Tested by tests/cli/test_curating.py
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options as o
-from discreet.cli.answers import answered, bar, decimal, said, show_answer
+from discreet.cli.answers import answered, bar, said, show_answer
 from discreet.cli.errors import columns
 from discreet.cli.files import table_of
 from discreet.cli.options import Known, Out, reading, spread
@@ -101,9 +99,10 @@ def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a 
     --key cron-2026-05[/bold]
     """
     from discreet.curator.curator import Curator  # noqa: PLC0415
+    from discreet.curator.faults import note_fault  # noqa: PLC0415
 
     out.check()
-    with Curator(policy, on_fault=lambda fault: _note_fault(curator.ledger, fault)) as curator:
+    with Curator(policy, on_fault=lambda fault: note_fault(curator.ledger, fault)) as curator:
         answer = answered(
             curator, analyst,
             lambda: curator.ask(
@@ -113,20 +112,6 @@ def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a 
             ),
         )  # fmt: skip
     show_answer(answer, out)
-
-
-def _note_fault(ledger: Ledger, fault: Exception) -> None:
-    """Write down a failure that an analyst is not shown: for the owner, beside the head file."""
-    cause = fault.__cause__
-    told = [datetime.now(UTC).isoformat(timespec="seconds"), f"{type(fault).__name__}: {fault}"]
-    if cause is not None:
-        told.append(f"{type(cause).__name__}: {cause}")
-    path = ledger.head_path.with_suffix(".faults")
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(file, (" | ".join(" ".join(part.split()) for part in told) + "\n").encode())
-    finally:
-        os.close(file)
 
 
 @spread
@@ -216,7 +201,7 @@ def budget(
     if analyst is not None:
         accounts = [one for one in accounts if one.name.endswith(f"@{analyst}")]
     if as_json:
-        typer.echo(json.dumps([_account(one) for one in accounts], indent=2))
+        typer.echo(json.dumps([one.told() for one in accounts], indent=2))
         return
     if not accounts:
         typer.echo("Nothing was asked yet; the first question opens the budget.")
@@ -232,17 +217,6 @@ def _check_analyst(policy: Policy | None, analyst: str) -> None:
         raise ParameterError(
             "--as", analyst, f"must be an analyst of the policy; there are: {there}"
         )
-
-
-def _account(one: Account) -> dict[str, Any]:
-    def told(amount: Amount) -> dict[str, str]:
-        main = "epsilon" if one.accounting == "pure" else "rho"
-        return {main: decimal(amount.main), "delta": decimal(amount.delta, 21)}
-
-    return {
-        "account": one.name, "accounting": one.accounting, "spent": told(one.spent),
-        "total": told(one.total), "left": told(one.left), "retired": one.sealed,
-    }  # fmt: skip
 
 
 def _line(one: Account, wide: int) -> str:

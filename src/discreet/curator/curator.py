@@ -66,7 +66,7 @@ class Curator:
 
     Args:
         policy: the policy, or the path of its file.
-        ledger: the policy's ledger, if it is open already.
+        ledger: the policy's ledger, if it is open already; it stays open then.
         on_fault: told of every error that an analyst is not shown.
         clock: what time it is, for the log and for expiry.
 
@@ -90,9 +90,10 @@ class Curator:
         self._parts: dict[tuple[str, str | None], Asking] = {}
         place = self.policy.ledger
         self.ledger = ledger or Ledger(place.address, head=place.head, clock=self._clock)
+        self._own = ledger is None
         followed, self.version = self.ledger.policy
         if followed != self.policy.fingerprint:
-            self.ledger.close()
+            self.close()
             raise LedgerError(
                 "the ledger follows another version of this policy. If the change is meant, "
                 "`discreet register policy.toml` tells the ledger; nothing was charged"
@@ -129,8 +130,9 @@ class Curator:
             )
 
     def close(self) -> None:
-        """Let go of the ledger and the data."""
-        self.ledger.close()
+        """Let go of the ledger, if it was opened here, and the data."""
+        if self._own:
+            self.ledger.close()
         for part in self._parts.values():
             part.close()
 

@@ -210,6 +210,7 @@ class Questions:
         epsilon: Exact | None = None,
         delta: Exact | None = None,
         rho: Exact | None = None,
+        with_statement: bool = True,
     ) -> str:
         """The question in words, with the statement that will run; free. Priced at epsilon 1
         where no price is said.
@@ -218,6 +219,7 @@ class Questions:
         if epsilon is None and rho is None and plan.epsilon is None and plan.rho is None:
             epsilon = 1
         found, statement = self.priced(plan, target_of(plan, epsilon, delta, rho))
+        told = statement if with_statement else None
         return explained(
-            found, statement=statement, sql=to_sql(plan, self._schema), confidence=self._confidence
+            found, statement=told, sql=to_sql(plan, self._schema), confidence=self._confidence
         )

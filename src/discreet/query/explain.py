@@ -295,8 +295,10 @@ def _holds(met: Callable[[Fraction], bool], epsilon: Fraction) -> bool:
         return False
 
 
-def explained(question: Priced, *, statement: str, sql: str, confidence: Exact = "0.95") -> str:
-    """The whole question in words."""
+def explained(
+    question: Priced, *, statement: str | None, sql: str, confidence: Exact = "0.95"
+) -> str:
+    """The whole question in words; without a statement for somebody who may not see what runs."""
     price = price_of(question, confidence=confidence)
     lines = ["Question", _indent(sql), "", "One person"]
     lines += [f"  {unit_words(question.schema)}"]
@@ -308,7 +310,9 @@ def explained(question: Priced, *, statement: str, sql: str, confidence: Exact =
         lines.append(f"  keys are selected, shown surely from {sure} people on")
     groups = price.groups
     many = "selected groups" if groups is None else f"{groups:,} group{'s' if groups != 1 else ''}"
-    lines += ["", f"Answer ({many})", _indent(str(price)), "", "Statement", _indent(statement)]
+    lines += ["", f"Answer ({many})", _indent(str(price))]
+    if statement is not None:
+        lines += ["", "Statement", _indent(statement)]
     return "\n".join(lines)
 
 

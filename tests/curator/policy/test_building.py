@@ -139,3 +139,36 @@ def test_a_dataset_is_what_a_table_takes(tmp_path):
     answer = session.ask(question, epsilon=50)
     assert answer["region"] == ["east", "west"]
     table.close()
+
+
+def test_a_policy_says_how_it_is_served_and_means_the_same():
+    said = '[server]\nport = 0\ndeadlines = [0.5, 2]\nsecret = "s"\nnames = ["data.example.org"]\n'
+    found = parse_policy(SMALL + said, folder=FOLDER)
+    assert found.server.deadlines == (Fraction(1, 2), Fraction(2))
+    assert found.server.secret == FOLDER / "s"
+    assert found.server.names == ("data.example.org",)
+    assert found.fingerprint == policy(text=SMALL).fingerprint
+
+
+def test_a_served_policy_may_begin_without_people_and_data():
+    found = parse_policy('[ledger]\npath = "x.ledger"\n[server]\n', folder=FOLDER)
+    assert found.datasets == {}
+    assert found.families == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("port = 70000", "from 0 to 65535"),
+        ('certificate = "c.pem"', "go together"),
+        ("workers = 0", "from 1 to 64"),
+        ("requests_per_minute = 0", "from 1 to"),
+        ("deadlines = [10, 1]", "rising"),
+        ("deadlines = [0.001]", "rising"),
+        ("deadlines = [nan]", "deadlines"),
+        ("hosts = 1", "is not known here"),
+    ],
+)
+def test_what_cannot_be_served_is_said(line, words):
+    with pytest.raises(PolicyError, match=words):
+        parse_policy(f"{SMALL}[server]\n{line}\n", folder=FOLDER)

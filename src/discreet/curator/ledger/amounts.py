@@ -36,7 +36,7 @@ from discreet.privacy.guarantee import (
 )
 from discreet.privacy.loss import Loss
 
-__all__ = ["NOTHING", "Accounting", "Amount", "Limit", "cost_of", "limit_of"]
+__all__ = ["NOTHING", "Accounting", "Amount", "Limit", "cost_of", "decimal", "limit_of"]
 
 Accounting = Literal["pure", "zcdp"]
 MAIN, DELTAS = 10**12, 10**21
@@ -86,6 +86,16 @@ def _short(value: Fraction) -> str:
     if "." in exact:
         exact = exact.rstrip("0").rstrip(".")
     return exact if len(exact) <= 8 else f"{float(value):.4g}"
+
+
+def decimal(units: int, places: int = 12) -> str:
+    """Units of 10^-places as people type them, exact.
+
+    >>> decimal(750_000_000_000), decimal(10**13)
+    ('0.75', '10')
+    """
+    whole, rest = divmod(units, 10**places)
+    return f"{whole}.{rest:0{places}d}".rstrip("0").rstrip(".")
 
 
 NOTHING = Amount(0)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.curator.ledger.amounts import Accounting, Amount
+from discreet.curator.ledger.amounts import Accounting, Amount, decimal
 
 __all__ = ["Account", "Charge", "Claim", "Done", "Pending"]
 
@@ -29,6 +29,16 @@ class Account:
     def left(self) -> Amount:
         """What may still be spent; nothing of a sealed account."""
         return Amount(0) if self.sealed else self.total - self.spent
+
+    def told(self) -> dict[str, Any]:
+        """As plain values, with exact decimals."""
+        main = "epsilon" if self.accounting == "pure" else "rho"
+        amounts = {
+            name: {main: decimal(amount.main), "delta": decimal(amount.delta, 21)}
+            for name, amount in (("spent", self.spent), ("total", self.total), ("left", self.left))
+        }
+        kind = {"account": self.name, "accounting": self.accounting}
+        return {**kind, **amounts, "retired": self.sealed}
 
 
 @dataclass(frozen=True, slots=True)

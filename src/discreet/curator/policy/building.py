@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +26,7 @@ from discreet.curator.policy.form import (
     FamilyForm,
     LedgerForm,
     Problems,
+    ServerForm,
     as_table,
     said,
     unknown,
@@ -38,6 +40,7 @@ from discreet.curator.policy.model import (
     Family,
     Ledger,
     Policy,
+    Server,
     is_address,
 )
 from discreet.curator.policy.sources import overlap, placed, placed_table
@@ -48,7 +51,7 @@ from discreet.query.words import LONGEST, meant
 
 __all__ = ["build"]
 
-SECTIONS = ("ledger", "family", "analyst", "dataset", "defaults")
+SECTIONS = ("ledger", "family", "analyst", "dataset", "defaults", "server")
 OWNER = "owner"
 """What ledgers call the owner; no analyst may have this name."""
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
@@ -82,16 +85,18 @@ class _Builder:
         analysts = self._analysts(families)
         datasets = self._datasets(families)
         form = self.problems.read(DefaultsForm, self.raw.get("defaults", {}), ("defaults",))
+        server = self._server()
         self._two_budgets(datasets)
         self._blocks_agree(datasets)
-        if ledger is None or form is None:
+        if ledger is None or form is None or server is None:
             return None
         self._ledger_is_no_source(ledger, datasets)
         defaults = Defaults(form.epsilon, form.delta, form.confidence)
         frozen = MappingProxyType
         return Policy(
-            self.folder, ledger, frozen(families), frozen(analysts), frozen(datasets), defaults
-        )
+            self.folder, ledger, frozen(families), frozen(analysts), frozen(datasets), defaults,
+            server,
+        )  # fmt: skip
 
     # names
 
@@ -102,7 +107,7 @@ class _Builder:
         if section in self.raw and not named:
             self.problems.add((section,), f"must be followed by a name: {example}")
             return {}
-        if needed and not found:
+        if needed and not found and "server" not in self.raw:  # the page may add the first one
             self.problems.add((), f"{section} is missing; a policy needs {example}")
         self._names((section,), found)
         return as_table(found)
@@ -135,6 +140,12 @@ class _Builder:
         if form is None:
             return None
         return self.problems.tried(("ledger",), _ledger_of, form, self.folder)
+
+    def _server(self) -> Server | None:
+        form = self.problems.read(ServerForm, self.raw.get("server", {}), ("server",))
+        return None if form is None else self.problems.tried(
+            ("server",), _server_of, form, self.folder
+        )  # fmt: skip
 
     def _families(self) -> dict[str, Family]:
         found: dict[str, Family] = {}
@@ -368,6 +379,31 @@ def _ledger_of(form: LedgerForm, folder: Path) -> Ledger:
     if form.head is None:
         raise ParameterError("head", None, 'is missing: an address needs head = "staff.head"')
     return Ledger(placed(address, folder), Path(placed(form.head, folder)))
+
+
+def _server_of(form: ServerForm, folder: Path) -> Server:
+    if not 0 <= form.port < 1 << 16:
+        raise ParameterError("port", form.port, "must be from 0 to 65535; 0 takes a free one")
+    if (form.certificate is None) != (form.private_key is None):
+        raise wrong("certificate and private_key go together; say both, or none")
+    for name, least, most in (("workers", 1, 64), ("requests_per_minute", 1, 10**6)):
+        if not least <= getattr(form, name) <= most:
+            raise ParameterError(name, getattr(form, name), f"must be from {least} to {most}")
+    said_deadlines = tuple(form.deadlines) or Server().deadlines
+    if list(said_deadlines) != sorted(set(said_deadlines)) or not (
+        Fraction(1, 20) <= said_deadlines[0] <= said_deadlines[-1] <= 3600
+    ):
+        raise wrong("deadlines must be rising numbers of seconds, from 0.05 to 3600")
+    files = {
+        name: None if path is None else Path(placed(path, folder))
+        for name in ("certificate", "private_key", "secret", "sources")
+        for path in (getattr(form, name),)
+    }
+    return Server(
+        host=form.host, port=form.port, names=tuple(form.names), **files,
+        deadlines=said_deadlines, workers=form.workers,
+        requests_per_minute=form.requests_per_minute,
+    )  # fmt: skip
 
 
 def _family_limit(form: FamilyForm) -> Limit:

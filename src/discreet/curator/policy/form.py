@@ -34,8 +34,8 @@ from discreet.query.words import LONGEST, meant
 
 __all__ = [
     "UNDECIDED", "AllowanceForm", "AmountForm", "AnalystForm", "BlockForm", "DatasetForm",
-    "DefaultsForm", "FamilyForm", "Form", "LedgerForm", "Number", "Problem", "Problems", "as_table",
-    "said", "unknown", "wrong",
+    "DefaultsForm", "FamilyForm", "Form", "LedgerForm", "Number", "Problem", "Problems",
+    "ServerForm", "as_table", "said", "unknown", "wrong",
 ]  # fmt: skip
 
 UNDECIDED = "DECIDE"
@@ -318,6 +318,21 @@ class DefaultsForm(Form):
     epsilon: Epsilon | None = None
     delta: Delta | None = None
     confidence: Confidence = Fraction(95, 100)
+
+
+class ServerForm(Form):
+    """How the curator is offered on a network."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    names: list[str] = []
+    certificate: str | None = None
+    private_key: str | None = None
+    secret: str | None = None
+    sources: str | None = None
+    deadlines: Annotated[list[Number], Field(examples=["deadlines = [1, 10, 60]"])] = []
+    workers: int = 4
+    requests_per_minute: int = 60
 
 
 class DatasetForm(Form):

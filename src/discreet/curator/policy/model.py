@@ -37,7 +37,7 @@ from discreet.query.schema import (
 )
 
 __all__ = [
-    "Analyst", "Block", "Dataset", "Defaults", "Family", "Ledger", "Policy", "Releases",
+    "Analyst", "Block", "Dataset", "Defaults", "Family", "Ledger", "Policy", "Releases", "Server",
     "is_address", "without_password",
 ]  # fmt: skip
 
@@ -204,12 +204,42 @@ class Defaults:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """How the curator is offered on a network; no part of what is promised or answered.
+
+    Attributes:
+        host: the address that it listens at.
+        port: and the port.
+        names: by which names it may be called; those of this machine itself if none is said.
+        certificate: the file of its certificate, for TLS; with
+        private_key: the file of its key.
+        secret: the file of the secret that keys and passwords are kept with.
+        sources: the folder whose files an owner may register from the page.
+        deadlines: when answers leave, in seconds after they were asked for.
+        workers: how many questions run at once.
+        requests_per_minute: of one person or key.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    names: tuple[str, ...] = ()
+    certificate: Path | None = None
+    private_key: Path | None = None
+    secret: Path | None = None
+    sources: Path | None = None
+    deadlines: tuple[Fraction, ...] = (Fraction(1), Fraction(10), Fraction(60))
+    workers: int = 4
+    requests_per_minute: int = 60
+
+
 @dataclass(frozen=True)
 class Policy:
     """Everything that the owner decided; made by `read_policy` and `parse_policy`.
 
     Attributes:
         folder: where the policy file lies; paths in it start there.
+        server: how it is offered on a network; it is no part of the canonical form.
     """
 
     folder: Path
@@ -218,6 +248,7 @@ class Policy:
     analysts: Mapping[str, Analyst]
     datasets: Mapping[str, Dataset]
     defaults: Defaults
+    server: Server = Server()
 
     def canonical(self) -> dict[str, Any]:
         """The whole policy as plain JSON values, the same for every spelling of it."""
