@@ -6,7 +6,6 @@ Tested by tests/curator/policy/test_building.py and, for each message, test_wron
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -43,18 +42,16 @@ from discreet.curator.policy.model import (
     Server,
     is_address,
 )
+from discreet.curator.policy.names import OWNER, PLAIN, is_plain
 from discreet.curator.policy.sources import overlap, placed, placed_table
 from discreet.errors import ParameterError
 from discreet.privacy.guarantee import Neighbours
 from discreet.query.schema import MOST_ROWS
-from discreet.query.words import LONGEST, meant
+from discreet.query.words import meant
 
 __all__ = ["build"]
 
 SECTIONS = ("ledger", "family", "analyst", "dataset", "defaults", "server")
-OWNER = "owner"
-"""What ledgers call the owner; no analyst may have this name."""
-_WORD = re.compile(r"[A-Za-z0-9_-]+")
 _NOT_OPTIONS = {
     "table": 'say table = "..." in the dataset itself',
     "kind": "the ending of the source says it",
@@ -116,10 +113,8 @@ class _Builder:
         seen: dict[str, str] = {}
         for name in names:
             at = (*path, name)
-            if plain and (not _WORD.fullmatch(name) or len(name) > LONGEST):
-                shown = said(name)
-                text = "is no plain name: letters, digits, _ and - only, at most 60"
-                self.problems.add(at, f"{shown} {text}")
+            if plain and not is_plain(name):
+                self.problems.add(at, f"{said(name)} is no plain name: {PLAIN}")
             twin = seen.setdefault(name.casefold(), name)
             if twin != name:
                 text = f"differs from {said(twin)} by upper and lower case only; rename one"
