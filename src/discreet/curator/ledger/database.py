@@ -199,6 +199,35 @@ class Database:
             return lambda: rows
         return cursor.fetchall  # type: ignore[no-any-return]
 
+    def glance(self, statement: Executable, /, **values: Any) -> Sequence[Any]:
+        """The rows of one statement that only reads, as of its own moment.
+
+        The caller has the `turn`.
+        """
+        self._ready()
+        if self.is_file:
+            return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
+        try:
+            with self._raw.pipeline():
+                cursor = self.run(self._raw.cursor(), statement, **values)
+                self._raw.cursor().execute("ROLLBACK", prepare=False)
+            return cursor.fetchall()  # type: ignore[no-any-return]
+        finally:
+            self._raw.rollback()
+
+    def jot(self, statement: Executable, /, **values: Any) -> None:
+        """Change what the log says nothing of, by one statement. The caller has the `turn`."""
+        self._ready()
+        cursor = self._raw.cursor()
+        try:
+            if not self.is_file:
+                cursor.execute("SET LOCAL synchronous_commit TO off")
+            self.run(cursor, statement, **values)
+            self._raw.commit()
+        finally:
+            self._raw.rollback()
+            cursor.close()
+
     @contextmanager
     def defining(self, *, alone: bool = True) -> Iterator[Connection]:
         """A SQLAlchemy connection, for making and changing tables, in one transaction.

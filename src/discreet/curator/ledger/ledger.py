@@ -18,6 +18,7 @@ from typing import Any, Self
 from sqlalchemy import insert, select, update
 
 from discreet.curator.ledger import tables as t
+from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows
 from discreet.curator.ledger.database import Database, failing
@@ -393,6 +394,25 @@ class Ledger:
             [account_of(row) for row in accounts],
             [question_of(row) for row in questions],
         )
+
+    def admitted(self, after: int) -> tuple[list[Entry], Tables]:
+        """The tables of who may sign in, and the log from behind an entry on, as of one moment."""
+        with self._reading() as cursor:
+            rows = self._database.run(cursor, ENTRIES, after=after).fetchall()
+            found = Tables(
+                *(self._database.run(cursor, one).fetchall() for one in (PEOPLE, KEYS, SECRET))
+            )
+        return [_entry(row) for row in rows], found
+
+    def glance(self, statement: Any, /, **values: Any) -> Sequence[Any]:
+        """The rows of one statement that only reads."""
+        with self._database.turn(), failing("could not be read"):
+            return self._database.glance(statement, **values)
+
+    def jot(self, statement: Any, /, **values: Any) -> None:
+        """Change what the log says nothing of: sessions, and when a key was used."""
+        with self._database.turn(), failing("could not be written"):
+            self._database.jot(statement, **values)
 
     def entries(self, after: int = 0) -> Sequence[Entry]:
         """The log, from behind an entry on."""

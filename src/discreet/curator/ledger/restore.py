@@ -3,7 +3,8 @@
 What was answered after the backup cannot be unsaid. The head file says how much every account had
 spent by then; all of it is charged to the old ledger, as one entry. Where the head file is missing
 or damaged nobody knows, and everything that was left counts as spent; the owner may raise totals
-afterwards, which is logged.
+afterwards, which is logged. Nobody knows who was shut out, either: see
+`discreet.curator.ledger.admitted`.
 
 The charge is flushed before the head file is replaced. A crash in between leaves the old head file,
 with which the ledger does not open; restoring again charges nothing twice.
@@ -17,6 +18,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.curator.ledger.admitted import shut
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.ledger import Ledger, head_path
@@ -97,6 +99,11 @@ def _charged(ledger: Ledger, reached: _Reached) -> list[str]:
             )
         body = {"reached": reached.head, "charges": charges, "at": ledger.now()}
         on.append("lost", {**body, "unseen": unseen})
+        if shut(on, str(body["at"]), "restored from a backup"):
+            words.append(
+                "all keys are revoked and all passwords forgotten: nobody knows who was shut out "
+                "since. `discreet people password` and `discreet key make` give new ones"
+            )
     return words
 
 

@@ -5,6 +5,10 @@ account: who may spend how much, and has. A family's account, and the allowances
 question: every question that was charged, by its key; its noise key while it is computed, and its
     answer afterwards.
 entry: the log.
+person, key, secret: who may sign in, their keys, and which secret these were made under. Of what
+    must stay secret they hold what a keyed hash leaves of it.
+session: who is signed in. It says nothing that lasts, and is not in the log; neither is the time
+    at which a key was used last.
 
 The log is the truth; `discreet.curator.ledger.verify` rebuilds the other tables from it.
 Tested by tests/curator/ledger/test_tables.py
@@ -27,7 +31,19 @@ from sqlalchemy import (
     Text,
 )
 
-__all__ = ["MIGRATIONS", "VERSION", "account", "entry", "ledger", "metadata", "question"]
+__all__ = [
+    "MIGRATIONS",
+    "VERSION",
+    "account",
+    "entry",
+    "key",
+    "ledger",
+    "metadata",
+    "person",
+    "question",
+    "secret",
+    "session",
+]
 
 metadata = MetaData()
 _WIDE = BigInteger().with_variant(Integer, "sqlite")
@@ -86,6 +102,51 @@ entry = Table(
     Column("hash", Text, nullable=False),
 )
 
+person = Table(
+    "discreet_person",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("datasets", Text),
+    Column("expires", Text),
+    Column("password", Text),
+    Column("disabled", Integer, nullable=False),
+    CheckConstraint("role IN ('owner', 'analyst', 'auditor')"),
+    CheckConstraint("disabled IN (0, 1)"),
+)
+
+key = Table(
+    "discreet_key",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("datasets", Text),
+    Column("mac", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("expires", Text, nullable=False),
+    Column("revoked", Text),
+    Column("last_used", Text),
+)
+
+secret = Table(
+    "discreet_secret",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("mac", Text, nullable=False),
+    CheckConstraint("id = 1"),
+)
+
+session = Table(
+    "discreet_session",
+    metadata,
+    Column("mac", Text, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("used", Text, nullable=False),
+    Column("seal", Text, nullable=False),
+)
+
 _BY_CANON = Index(
     "discreet_question_canon", question.c.canon, question.c.size.desc(), question.c.seq
 )
@@ -105,6 +166,16 @@ def _kept(_connection: Connection) -> None:
     """Answers hold noisy cells, and may be made of others: older software must not touch them."""
 
 
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _first, 2: _index, 3: _kept}
+def _people(connection: Connection) -> None:
+    """People sign in; the log has entries of a kind that older software does not know."""
+    metadata.create_all(connection, tables=[person, key, secret, session])
+
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
+    1: _first,
+    2: _index,
+    3: _kept,
+    4: _people,
+}
 """What makes the tables of a version from those of the version before."""
 VERSION = max(MIGRATIONS)

@@ -2,7 +2,8 @@
 
 `verified` finds any change, deletion, swap or truncation of the log up to a head that was exported
 or is in the head file (by the hash chain), and any difference between the log and the tables:
-a charge without entry, a total that was moved, an answer that was changed, a noise key that stayed.
+a charge without entry, a total that was moved, an answer that was changed, a noise key that stayed;
+a person, a role, a scope, a password, a key that was changed, added, deleted or taken back.
 Tested by tests/curator/ledger/test_verify.py
 """
 
@@ -10,11 +11,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from discreet.curator.ledger.admitted import Admitted, compare, follow
 from discreet.curator.ledger.amounts import Amount
-from discreet.curator.ledger.chain import Entry, Head, checked
+from discreet.curator.ledger.chain import START, Entry, Head, checked
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.values import Account
 from discreet.curator.ledger.writing import FAILED
@@ -42,23 +44,42 @@ class Rebuilt:
     accounts: dict[int, Account] = field(default_factory=dict)
     questions: dict[str, Asked] = field(default_factory=dict)
     policy: tuple[str, int] = ("", 0)
+    access: Admitted = field(default_factory=Admitted)
     head: Head | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A ledger that can be believed: how much of it there is."""
+    """A ledger that can be believed: how much of it there is.
+
+    Attributes:
+        entries: of the log.
+        questions: that were charged.
+        waiting: of these, not answered yet.
+        head: the last entry.
+        access: entries about who may sign in, and who did.
+        people: who were ever admitted.
+        keys: that were ever made.
+    """
 
     entries: int
     questions: int
     waiting: int
     head: Head
+    access: int = 0
+    people: int = 0
+    keys: int = 0
 
 
-def rebuilt(entries: Iterable[Entry]) -> Rebuilt:
-    """Follow the log; LedgerError where it contradicts itself."""
-    made = Rebuilt()
-    for entry in checked(entries):
+def rebuilt(entries: Iterable[Entry], made: Rebuilt | None = None) -> Rebuilt:
+    """Follow the log; LedgerError where it contradicts itself.
+
+    Args:
+        entries: the log.
+        made: what was rebuilt of the entries before these, if they are not the first.
+    """
+    made = Rebuilt() if made is None else made
+    for entry in checked(entries, made.head or START):
         try:
             _follow(made, entry)
         except (KeyError, TypeError, ValueError) as error:
@@ -89,6 +110,8 @@ def _follow(made: Rebuilt, entry: Entry) -> None:
             _ask(made, entry, values)
         case "done":
             _answer(made, entry, values)
+        case "access":
+            follow(made.access, values)
         case "create":
             pass
         case kind:
@@ -163,8 +186,13 @@ def verified(ledger: Ledger, *, head: Head | None = None) -> Verified:
     if made.policy not in (before, ledger.policy):  # it may change while this looks
         raise LedgerError("the ledger follows another policy than its log says")
     waiting = sum(question.state == "reserved" for question in made.questions.values())
-    assert made.head is not None  # noqa: S101 - an open ledger has a first entry
-    return Verified(len(entries), len(made.questions), waiting, made.head)
+    last = made.head
+    assert last is not None  # noqa: S101 - an open ledger has a first entry
+    later, there = ledger.admitted(last.seq)
+    found = Verified(len(entries), len(made.questions), waiting, last)
+    access = rebuilt(later, made).access
+    compare(access, there)
+    return replace(found, access=access.entries, people=len(access.people), keys=len(access.keys))
 
 
 def _compare_accounts(made: Rebuilt, accounts: Sequence[Account]) -> None:
