@@ -38,7 +38,7 @@ from discreet.query.schema import (
 
 __all__ = [
     "Analyst", "Block", "Dataset", "Defaults", "Family", "Ledger", "Policy", "Releases", "Server",
-    "is_address", "without_password",
+    "declared_values", "is_address", "lookup_values", "unit_values", "without_password",
 ]  # fmt: skip
 
 Releases = Literal["private", "public"]
@@ -170,9 +170,9 @@ class Dataset:
             "source": _source(part.source, self.folder),
             "table": part.table,
             "version": part.version,
-            "unit": _unit(self.unit),
-            "columns": {name: _declared(said) for name, said in self.columns.items()},
-            "lookups": {name: _lookup(table) for name, table in self.lookups.items()},
+            "unit": unit_values(self.unit),
+            "columns": {name: declared_values(said) for name, said in self.columns.items()},
+            "lookups": {name: lookup_values(table) for name, table in self.lookups.items()},
             "row_limit": str(self.row_limit),
             "options": {k: _plain(v) for k, v in self.options.items() if k not in OF_SPEED},
         }
@@ -299,7 +299,8 @@ def _limit(limit: Limit) -> dict[str, Any]:
             raise AssertionError(other)  # limit_of makes no other
 
 
-def _unit(unit: Unit) -> dict[str, Any]:
+def unit_values(unit: Unit) -> dict[str, Any]:
+    """What a person is, as plain values."""
     said = {"neighbours": unit.neighbours, "together": str(unit.together)}
     if not isinstance(unit, PerPerson):
         return {**said, "per": "row", "rows": _number(unit.rows)}
@@ -317,7 +318,8 @@ def _unit(unit: Unit) -> dict[str, Any]:
     }
 
 
-def _declared(said: Declared) -> Any:
+def declared_values(said: Declared) -> Any:
+    """What is known of a column, as plain values."""
     match said:
         case Bounds():
             grid = str(said.grid) if said.grid_is_given else None  # else how it is stored decides
@@ -337,7 +339,8 @@ def _declared(said: Declared) -> Any:
             return "hidden"
 
 
-def _lookup(table: PublicTable) -> dict[str, Any]:
+def lookup_values(table: PublicTable) -> dict[str, Any]:
+    """A public lookup table as plain values, each with its type."""
     rows = [[_typed(at), *(_typed(value) for value in row)] for at, row in table.rows]
     return {"key": table.key, "columns": list(table.columns), "rows": rows}
 

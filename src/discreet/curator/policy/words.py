@@ -43,7 +43,7 @@ from discreet.query.schema import (
 )
 from discreet.query.words import listed
 
-__all__ = ["chance_of_guessing", "explained", "warnings"]
+__all__ = ["chance_of_guessing", "column_words", "explained", "warnings"]
 
 WIDTH = 92
 LARGE_EPSILON = 10
@@ -193,7 +193,7 @@ def _dataset(policy: Policy, dataset: Dataset) -> Iterator[str]:
     if dataset.row_limit != MOST_ROWS:
         yield _item(f"It never has more than {dataset.row_limit:,} rows; you promise this.")
     for name, said in dataset.columns.items():
-        yield _item(f"{name}: {_column(said)}")
+        yield _item(f"{name}: {column_words(said)}")
     yield _item("Columns that are not named here cannot be used by any question.")
     for name, table in dataset.lookups.items():
         yield _item(f"{name} {_lookup(table)}")
@@ -242,7 +242,8 @@ def _rows(unit: PerPerson) -> Iterator[str]:
         yield f"A person counts in at most {unit.max_groups} groups of a question."
 
 
-def _column(said: Declared) -> str:
+def column_words(said: Declared) -> str:
+    """What is known of a column, in a sentence."""
     match said:
         case Bounds():
             step = f", in steps of {shown(said.grid)}" if said.grid_is_given else ""
