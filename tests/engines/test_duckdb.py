@@ -178,6 +178,30 @@ def test_types_of_pandas_do_not_depend_on_the_rows():
     assert empty.storage == engine.storage
 
 
+def test_values_as_text_in_every_storage():
+    columns = {
+        "integer": ["7", None, "x"],
+        "real": ["0.5", "nan", "one"],
+        "text": ["it's", "", None],
+        "boolean": ["true", "f", "perhaps"],
+        "date": ["2024-02-29", "2023-02-29", None],
+        "timestamp": ["2024-02-29 12:00:00", "9999-99-99", None],
+        "other": ["a", None, None],
+    }
+    made = {f'a "{name}"; --': (name, values) for name, values in columns.items()}
+    engine = DuckDB.from_text(made)
+    assert [*engine.storage.values()] == [*[*columns][:-1], "text"]
+    assert [*engine.storage] == [*made]
+    (first, second, third) = engine._rows("SELECT * FROM rows")
+    moment = datetime.fromisoformat("2024-02-29T12:00:00")
+    assert first == (7, 0.5, "it's", True, date(2024, 2, 29), moment, "a")
+    assert second[0] is None
+    assert (second[2], second[3], second[4:]) == ("", False, (None, None, None))
+    assert third == (None, None, None, None, None, None, None)
+    with pytest.raises(EngineError):  # like every connection of our own, it reads no file
+        engine._rows("SELECT * FROM read_csv('/etc/passwd')")
+
+
 def test_names_that_differ_by_case_only_are_refused():
     with pytest.raises(ParameterError, match="upper and lower case"):
         DuckDB.from_frame(pa.table({"a": [1], "A": [2]}))

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from discreet.curator.bind import bound
-from discreet.curator.policy.model import Dataset
-from discreet.curator.questions import Question, Questions, plan_of
+from discreet.curator.policy.model import Dataset, Defaults
+from discreet.curator.questions import Question, Questions, plan_of, wanted_target
 from discreet.curator.search import Chosen, Search, next_search, supposed
 from discreet.engines.base import Engine
 from discreet.errors import NothingFoundError, QueryError
@@ -23,9 +24,11 @@ from discreet.query.price import Priced, Target, priced
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Schema
 
-__all__ = ["Asking", "named_dataset", "only_dataset"]
+__all__ = ["Asking", "Wanted", "named_dataset", "only_dataset", "priced_at", "wanting"]
 
 Look = Callable[[Request, str], Sequence[Cells]]
+Wanted = Callable[[Plan, Schema], Target]
+"""What a question may cost, once it is read."""
 
 
 class Asking(Questions):
@@ -35,14 +38,23 @@ class Asking(Questions):
         dataset: as the policy declares it.
         block: which part; None for the dataset itself.
         confidence: of intervals.
+        engine: reads other rows than those of the dataset's source, which is then not opened.
     """
 
-    def __init__(self, dataset: Dataset, block: str | None, *, confidence: Exact) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        block: str | None,
+        *,
+        confidence: Exact,
+        engine: Engine | None = None,
+    ) -> None:
         part = dataset if block is None else dataset.blocks[block]
+        where: dict[str, Any] = {"table": part.table, "options": dataset.options}
         schema, engine = bound(
-            part.source, unit=dataset.unit, columns=dataset.columns, name=dataset.name,
-            table=part.table, lookups=dataset.lookups, row_limit=dataset.row_limit,
-            options=dataset.options,
+            part.source if engine is None else engine, unit=dataset.unit, columns=dataset.columns,
+            name=dataset.name, lookups=dataset.lookups, row_limit=dataset.row_limit,
+            **(where if engine is None else {}),
         )  # fmt: skip
         super().__init__(schema, engine, confidence=confidence)
         self.dataset, self.block = dataset, block
@@ -72,7 +84,7 @@ class Asking(Questions):
             self._declare(self._base)
             self.found = []
 
-    def supposed(self, question: Question, wanted: Callable[[Plan, Schema], Target]) -> Priced:
+    def supposed(self, question: Question, wanted: Wanted) -> Priced:
         """The question at its price, as if all had been found: refused before a search is paid."""
         schema = supposed(self._base)
         plan = plan_of(question, schema)
@@ -103,6 +115,40 @@ class Asking(Questions):
         chosen = Chosen.from_json(text)
         self._declare(search.applied(self._schema, chosen))
         self.found.append((search.note(chosen), search.loss))
+
+
+def priced_at(
+    defaults: Defaults, said: Mapping[str, Any], plan: Plan | None = None
+) -> dict[str, Any]:
+    """What was said about the price, or what the policy says instead."""
+    given = dict(said)
+    own = plan is not None and (plan.epsilon is not None or plan.rho is not None)
+    if given.get("epsilon") is None and given.get("rho") is None and not own:
+        given["epsilon"] = defaults.epsilon
+        given["delta"] = given.get("delta") or defaults.delta
+    return given
+
+
+def wanting(
+    defaults: Defaults,
+    *,
+    within: Exact | None,
+    rows: Exact | None,
+    column: str | None,
+    **said: Exact | None,
+) -> Wanted:
+    """What a question may cost: what was said in `epsilon`, `delta` and `rho`, or as much as an
+    accuracy costs, or what the policy says instead.
+    """
+
+    def wanted(plan: Plan, schema: Schema) -> Target:
+        price = said if within is not None else priced_at(defaults, said, plan)
+        return wanted_target(
+            plan, schema, epsilon=price["epsilon"], delta=price["delta"], rho=price["rho"],
+            within=within, rows=rows, column=column, confidence=defaults.confidence,
+        )  # fmt: skip
+
+    return wanted
 
 
 def only_dataset(datasets: Collection[str]) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet.curator.answering import Answering, Audience, Telling
-from discreet.curator.asking import Asking, named_dataset, only_dataset
+from discreet.curator.asking import Asking, named_dataset, only_dataset, priced_at, wanting
 from discreet.curator.claims import (
     OWNER,
     charges_of,
@@ -44,7 +44,7 @@ from discreet.curator.ledger.values import Account, Claim, Done, Pending
 from discreet.curator.offer import largest, widths
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
-from discreet.curator.questions import Question, wanted_target
+from discreet.curator.questions import Question
 from discreet.curator.record import Record
 from discreet.curator.release import Release
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError, QueryError
@@ -55,7 +55,6 @@ from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
 from discreet.query.render import to_sql
-from discreet.query.schema import Schema
 from discreet.version import VERSION
 
 __all__ = ["OWNER", "Curator"]
@@ -153,13 +152,13 @@ class Curator:
                 block: str | None = None, **price: Any) -> str:  # fmt: skip
         """The question in words, with the statement that would run; free."""
         asking = self._asking(question, dataset, block)
-        return asking.explain(question, **self._priced_at(price))
+        return asking.explain(question, **priced_at(self.policy.defaults, price))
 
     def price(self, question: Question, /, *, dataset: str | None = None,
               block: str | None = None, **price: Any) -> Price:  # fmt: skip
         """The expected error of every number at a price; free."""
         asking = self._asking(question, dataset, block)
-        return asking.price(question, **self._priced_at(price))
+        return asking.price(question, **priced_at(self.policy.defaults, price))
 
     def epsilon_for(self, question: Question, /, *, dataset: str | None = None,
                     block: str | None = None, **accuracy: Any) -> Decimal:  # fmt: skip
@@ -241,15 +240,10 @@ class Curator:
             raise ParameterError("key", key, problem)
         self._may_ask(family, who)
 
-        def wanted(plan: Plan, schema: Schema) -> Target:
-            said = {"epsilon": epsilon, "delta": delta, "rho": rho}
-            if within is None:
-                said = self._priced_at(said, plan)
-            level = self.policy.defaults.confidence
-            return wanted_target(
-                plan, schema, **said, within=within, rows=rows, column=column, confidence=level
-            )
-
+        wanted = wanting(
+            self.policy.defaults, epsilon=epsilon, delta=delta, rho=rho, within=within, rows=rows,
+            column=column,
+        )  # fmt: skip
         supposed = asking.supposed(question, wanted)  # refused here, nothing was searched for
         cost_of(supposed.losses, family.accounting)
         plan = self._ready(asking, question, family, who)
@@ -455,15 +449,6 @@ class Curator:
         times = [v["at"] for v in (e.values() for e in entries) if "at" in v]
         written = [datetime.fromisoformat(at).date() for at in times]
         return max([self._clock().date(), *written])
-
-    def _priced_at(self, said: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
-        """What was said about the price, or what the policy says instead."""
-        given = dict(said)
-        own = plan is not None and (plan.epsilon is not None or plan.rho is not None)
-        if given.get("epsilon") is None and given.get("rho") is None and not own:
-            given["epsilon"] = self.policy.defaults.epsilon
-            given["delta"] = given.get("delta") or self.policy.defaults.delta
-        return given
 
     def _left(self, asking: Asking, who: str) -> Amount:
         """What the asker may know of: the people's budget, or an analyst's own allowance."""

@@ -52,6 +52,10 @@ _STORAGE: dict[str, Storage] = {
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "timestamp"),
     "TIMESTAMP WITH TIME ZONE": "timestamp",
 }
+_MADE: dict[Storage, str] = {
+    "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE",
+    "timestamp": "TIMESTAMP", "other": "VARCHAR",
+}  # fmt: skip
 _REPLACED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "UHUGEINT")
 _LOCKED = {
     "autoinstall_known_extensions": "false",
@@ -167,6 +171,21 @@ class DuckDB(Engine):
             if type(frame).__module__.startswith("pyarrow"):
                 engine._replaced = (*_REPLACED, "VARCHAR")  # nobody checked that it is UTF-8
             return engine
+
+    @classmethod
+    def from_text(cls, columns: Mapping[str, tuple[Storage, Sequence[str | None]]]) -> DuckDB:
+        """A small table in memory: for each column how it is stored, and its values as text; what
+        cannot be stored so is missing.
+        """
+        made = [
+            f"TRY_CAST(unnest(?::VARCHAR[]) AS {_MADE[storage]}) AS {name(title).sql('duckdb')}"
+            for title, (storage, _) in columns.items()
+        ]
+        with _failing("the table could not be made"):
+            connection = _own([], threads=1)
+            text = f"CREATE TABLE rows AS SELECT {', '.join(made)}"
+            connection.execute(text, [list(values) for _, values in columns.values()]).fetchall()
+            return cls(connection, _table("rows"))
 
     @classmethod
     def from_file(
