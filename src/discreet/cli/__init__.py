@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 import discreet
-from discreet.cli import curating, files, galleries, ledgers, proving, releases
+from discreet.cli import curating, files, galleries, ledgers, proving, releases, serving
 from discreet.cli.errors import Guarded
 from discreet.cli.plain import Plain
 
@@ -60,7 +60,8 @@ def main(
 for _panel, _commands in (
     ("Ask a file", (files.count, files.sql, files.histogram)),
     ("Hold data under a policy", (curating.init, curating.check, curating.register, curating.ask,
-                                  curating.explain, curating.budget, curating.retire)),
+                                  curating.explain, curating.budget, curating.retire,
+                                  serving.serve)),
     ("Stored releases", (releases.show, releases.plot, releases.report, releases.export)),
     ("Believe it", (proving.audit, proving.demo, galleries.gallery)),
 ):  # fmt: skip

@@ -22,8 +22,6 @@ from discreet.cli.places import is_policy, place_of
 from discreet.errors import ParameterError, QueryError
 
 if TYPE_CHECKING:
-    from discreet.curator.ledger.amounts import Amount
-    from discreet.curator.ledger.ledger import Ledger
     from discreet.curator.ledger.values import Account
     from discreet.curator.policy.model import Policy
     from discreet.query.explain import Price

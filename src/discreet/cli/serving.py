@@ -1,0 +1,145 @@
+"""`discreet serve`: the curator on a network.
+
+Tested by tests/cli/test_serving.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.errors import ParameterError
+
+__all__ = ["serve"]
+
+_FIRST = "curator"
+"""The name of the first owner."""
+_EMPTY = """\
+# A policy for data that you hold about people. Register a dataset on the page, or here.
+[ledger]
+path = "{name}.ledger"
+
+[server]
+"""
+
+
+def serve(
+    policy: Annotated[
+        Path | None, typer.Argument(metavar="POLICY", help="The policy; made if it is not there.")
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Where to listen; 127.0.0.1.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", metavar="N", help="At which port; 0 takes a free one.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", metavar="FILE", help="For TLS, in PEM.")
+    ] = None,
+    private_key: Annotated[
+        Path | None, typer.Option("--private-key", metavar="FILE", help="Its key, in PEM.")
+    ] = None,
+    behind_proxy: Annotated[  # noqa: FBT002
+        bool, typer.Option("--behind-proxy", help="TLS ends at a proxy in front of this server.")
+    ] = False,
+    demo: Annotated[  # noqa: FBT002
+        bool, typer.Option("--demo", help="A made-up payroll with people to try it as.")
+    ] = False,
+) -> None:
+    """Put the curator on a network: an API and a web page, for people who are not trusted.
+
+    It listens on this machine only, unless --host says otherwise; beyond that it wants TLS.
+    The first start makes the ledger, the secret and an owner, whose password is shown once.
+
+    Example: [bold]discreet serve policy.toml[/bold]
+
+    Example: [bold]discreet serve --demo[/bold]
+    """
+    try:
+        from discreet.server.run import run  # noqa: PLC0415
+        from discreet.server.service import Service  # noqa: PLC0415
+        from discreet.server.settings import Settings  # noqa: PLC0415
+    except ImportError as error:
+        problem = f'needs {error.name}: pip install "discreet[server]"'
+        raise ParameterError("serve", None, problem) from None
+    from discreet.curator.policy.reading import read_policy  # noqa: PLC0415
+
+    if demo == (policy is not None):
+        raise ParameterError("POLICY", None, "or --demo must be said, one of the two")
+    path = _demo() if policy is None else policy
+    _ready(path)
+    server = read_policy(path).server
+    if (certificate is None) != (private_key is None):
+        raise ParameterError("--certificate", None, "goes with --private-key")
+    if certificate is not None:
+        server = replace(server, certificate=certificate, private_key=private_key)
+    settings = Settings(server, behind_proxy=behind_proxy).at(host, port).checked()
+    service = Service(path, settings=settings)
+    password = _first_owner(service)
+    if demo:
+        _people(service)
+
+    def started(address: str) -> None:
+        typer.echo(f"Serving {path.name} at {address}  (Ctrl-C stops it)")
+        if password:
+            typer.echo(f"Sign in as {_FIRST} with this password, shown only now: {password}")
+
+    run(service, started=started)
+
+
+def _ready(path: Path) -> None:
+    """Make what the first start needs: a policy without data, and the ledger."""
+    from discreet.curator.curator import Curator  # noqa: PLC0415
+    from discreet.curator.policy.reading import read_policy  # noqa: PLC0415
+
+    if not path.exists():
+        path.write_text(_EMPTY.format(name=path.stem), encoding="utf-8")
+        typer.echo(f"Wrote {path.name}, a policy without data yet.")
+    place = read_policy(path).ledger
+    if not place.address.startswith("postgres") and not Path(place.address).exists():
+        Curator.register(path)
+        typer.echo("Made its ledger.")
+
+
+def _first_owner(service: object) -> str:
+    """The password of the first owner, if nobody could let anybody in otherwise."""
+    from discreet.curator.access import new_password  # noqa: PLC0415
+    from discreet.server.service import Service  # noqa: PLC0415
+
+    assert isinstance(service, Service)  # noqa: S101 - imported late
+    if any(one.role == "owner" and not one.disabled for one in service.access.people):
+        return ""
+    password = new_password()
+    service.access.add(_FIRST, "owner", password=password, by="serve")
+    return password
+
+
+def _demo() -> Path:
+    from discreet.gallery.data import write_payroll  # noqa: PLC0415
+    from discreet.gallery.policies import write_policy  # noqa: PLC0415
+
+    folder = Path("discreet-demo")
+    folder.mkdir(exist_ok=True)
+    if not (folder / "payroll.csv").exists():
+        write_payroll(folder / "payroll.csv")
+        write_policy(folder / "policy.toml")
+    return folder / "policy.toml"
+
+
+def _people(service: object) -> None:
+    """Somebody of every role, to try the page as."""
+    from discreet.curator.access import new_password  # noqa: PLC0415
+    from discreet.server.service import Service  # noqa: PLC0415
+
+    assert isinstance(service, Service)  # noqa: S101 - imported late
+    there = {one.name for one in service.access.people}
+    for name, role in (("alice", "analyst"), ("bob", "analyst"), ("audrey", "auditor")):
+        if name in there:
+            continue
+        password = new_password()
+        service.access.add(name, role, password=password, by="serve")  # type: ignore[arg-type]
+        key = service.access.make_key(name, by="serve", label="demo")
+        typer.echo(f"{role} {name}: password {password}  key {key}")

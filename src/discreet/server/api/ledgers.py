@@ -1,0 +1,55 @@
+"""The ledger, for owners and auditors: entries, the head, and whether it can be believed.
+
+Tested by tests/server/api/test_ledgers.py
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+
+from discreet.curator.ledger.verify import verified
+from discreet.errors import LedgerError
+from discreet.server.api.statuses import statuses
+from discreet.server.identity import Auditors, service_of
+
+__all__ = ["routes"]
+
+routes = APIRouter(prefix="/api", tags=["ledger"])
+
+
+@routes.get("/ledger", responses=statuses(422, 503))
+def ledger(
+    who: Auditors,  # noqa: ARG001 - the role is all that counts
+    request: Request,
+    after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> dict[str, Any]:
+    """The log, from behind an entry on, as it is chained."""
+    entries = service_of(request).ledger.entries(after)[:limit]
+    told = [{"entry": e.seq, "kind": e.kind, "hash": e.hash, **e.values()} for e in entries]
+    return {"entries": told}
+
+
+@routes.get("/ledger/head", responses=statuses(503))
+def head(who: Auditors, request: Request) -> dict[str, Any]:  # noqa: ARG001
+    """The last entry: keep it, and nobody can take the ledger back behind it unseen."""
+    found = service_of(request).ledger.head
+    return {"entry": found.seq, "hash": found.hash}
+
+
+@routes.get("/ledger/verify", responses=statuses(503))
+def verify(who: Auditors, request: Request) -> dict[str, Any]:  # noqa: ARG001
+    """Rebuild everything from the log and compare; what does not fit is told."""
+    try:
+        found = verified(service_of(request).ledger)
+    except LedgerError as error:
+        return {"good": False, "message": str(error)}
+    return {
+        "good": True,
+        "entries": found.entries,
+        "questions": found.questions,
+        "waiting": found.waiting,
+        "head": {"entry": found.head.seq, "hash": found.head.hash},
+    }

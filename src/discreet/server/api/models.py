@@ -1,0 +1,122 @@
+"""What is sent to the API and comes back, as far as it has a form of its own.
+
+Numbers of privacy may be text, so that they stay exact: "0.1" is one tenth, and so is 0.1.
+Tested by tests/server/api/test_questions.py
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "Ask", "Derive", "Errors", "KeyWanted", "PersonWanted", "PolicyText", "Question", "Told",
+    "Words",
+]  # fmt: skip
+
+Number = Annotated[str, Field(max_length=60)] | int | float
+Name = Annotated[str, Field(max_length=60, pattern=r"^[A-Za-z0-9_-]+$")]
+Words = Annotated[str, Field(max_length=200)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class Question(_Form):
+    """A question, and what it may cost."""
+
+    question: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=20_000,
+            description="The question, in SQL.",
+            examples=["SELECT department, COUNT(*) AS n FROM payroll GROUP BY department"],
+        ),
+    ]
+    dataset: Name | None = None
+    block: Name | None = None
+    epsilon: Annotated[Number | None, Field(examples=["0.5"])] = None
+    delta: Number | None = None
+    rho: Number | None = None
+    within: Number | None = None
+    rows: Number | None = None
+    column: Words | None = None
+
+    def price(self) -> dict[str, Any]:
+        """What is said about the price, without `within`."""
+        return {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+
+    def accuracy(self) -> dict[str, Any]:
+        """What is said about the accuracy instead."""
+        return {"within": self.within, "rows": self.rows, "column": self.column}
+
+    def where(self) -> dict[str, Any]:
+        """Dataset and block."""
+        return {"dataset": self.dataset, "block": self.block}
+
+
+class Ask(Question):
+    """A question that is to be charged and answered."""
+
+    key: Annotated[
+        str | None,
+        Field(max_length=55, pattern=r"^[0-9A-Za-z_-]+$", description="Names this asking."),
+    ] = None
+    deadline: Annotated[float | None, Field(gt=0, le=3600)] = None
+    with_what_is_left: bool = False
+
+
+class Errors(Question):
+    """A question, and the prices at which its error is wanted."""
+
+    epsilons: Annotated[list[Number], Field(max_length=64)] = []
+
+
+class Derive(_Form):
+    """What to compute from a stored release: a roll-up, or a range of a histogram."""
+
+    by: Annotated[list[Words], Field(max_length=20)] | None = None
+    column: Words | None = None
+    low: Annotated[str, Field(max_length=60)] | int | float | None = None
+    high: Annotated[str, Field(max_length=60)] | int | float | None = None
+    share: bool = False
+
+
+class PersonWanted(_Form):
+    """Somebody who is to be let in."""
+
+    name: Name
+    role: Literal["owner", "analyst", "auditor"]
+    password: Annotated[str, Field(min_length=10, max_length=200)] | None = None
+    datasets: Annotated[list[Name], Field(max_length=100)] | None = None
+    expires: date | None = None
+
+
+class KeyWanted(_Form):
+    """A key that is to be made."""
+
+    person: Name
+    days: Annotated[int, Field(ge=1, le=366)] = 90
+    label: Words = ""
+    datasets: Annotated[list[Name], Field(max_length=100)] | None = None
+
+
+class PolicyText(_Form):
+    """A policy, and what the owner says about its changes."""
+
+    text: Annotated[str, Field(max_length=60_000)]
+    new_people: Annotated[list[Name], Field(max_length=100)] = []
+    more_budget: Annotated[list[Words], Field(max_length=100)] = []
+
+
+class Told(BaseModel):
+    """A failure."""
+
+    model_config = ConfigDict(extra="allow")
+    error: str
+    message: str
+    fix: str

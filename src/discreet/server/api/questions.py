@@ -1,0 +1,173 @@
+"""Explain, rehearse and ask.
+
+What is free answers at once: it follows from the question and the policy alone. What is asked
+leaves at its deadline, an answer or a refusal.
+Tested by tests/server/api/test_questions.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+from fractions import Fraction
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Request, Response
+
+from discreet.curator.access import Credential
+from discreet.errors import DiscreetError, ParameterError, QueryError
+from discreet.query.explain import Price
+from discreet.server.api.models import Ask, Errors, Question
+from discreet.server.api.statuses import statuses
+from discreet.server.deadlines import at_deadline, padded, room
+from discreet.server.identity import Askers, service_of
+from discreet.server.problems import Problem, problem_of
+from discreet.server.service import Service
+from discreet.server.settings import ENGINE_SHARE
+
+__all__ = ["routes"]
+
+routes = APIRouter(prefix="/api", tags=["questions"])
+POINTS = tuple(Fraction(n, 100) for n in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200,
+                                          300, 500, 1000))  # fmt: skip
+"""The prices at which errors are told, unless others are asked for."""
+
+
+@routes.post("/explain", responses=statuses(402, 404, 422, 503))
+def explain(question: Question, who: Askers, request: Request) -> dict[str, Any]:
+    """What a question would cost, and how far off each number would be; free."""
+    service = service_of(request)
+    service.asker(who)
+    with service.part(who, question.question, **question.where()) as (curator, at):
+        found, price = None, question.price()
+        if question.within is not None:
+            if question.epsilon is not None or question.rho is not None:
+                problem = "goes instead of epsilon and rho"
+                raise ParameterError("within", question.within, problem)
+            wanted = {**question.accuracy(), "delta": question.delta}
+            found = price["epsilon"] = curator.epsilon_for(question.question, **wanted, **at)
+        shown = who.person.role == "owner"
+        text = curator.explain(question.question, **price, with_statement=shown, **at)
+        try:
+            priced = curator.price(question.question, **price, **at)
+        except QueryError:  # nobody says a price: then it is explained at epsilon 1
+            priced = curator.price(question.question, **{**price, "epsilon": 1}, **at)
+    told = {"text": text, "epsilon_for": None if found is None else str(found)}
+    return {**told, **_price(priced), **at}
+
+
+def _price(price: Price) -> dict[str, Any]:
+    return {
+        "guarantee": price.guarantee,
+        "confidence": str(price.confidence),
+        "groups": price.groups,
+        "columns": [
+            {"name": x.name, "noise": x.mechanism, "error": x.error, "within": x.half_width,
+             "note": x.note}
+            for x in price
+        ],
+    }  # fmt: skip
+
+
+@routes.post("/errors", responses=statuses(402, 404, 422, 503))
+def errors(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
+    """The error of every number at many prices; free."""
+    service = service_of(request)
+    service.asker(who)
+    points = []
+    with service.part(who, question.question, **question.where()) as (curator, at):
+        for epsilon in question.epsilons or POINTS:
+            more: dict[str, Any] = {"delta": question.delta, "rows": question.rows}
+            price = curator.price(question.question, epsilon=epsilon, **more, **at)
+            columns = [{"name": x.name, "error": x.error, "within": x.half_width} for x in price]
+            points.append({"epsilon": _said(epsilon), "groups": price.groups, "columns": columns})
+    return {"points": points, **at}
+
+
+def _said(number: object) -> str:
+    return f"{float(number):g}" if isinstance(number, Fraction) else str(number)
+
+
+@routes.post("/rehearse", responses=statuses(402, 404, 422, 503))
+def rehearse(question: Question, who: Askers, request: Request) -> dict[str, Any]:
+    """The same question on made-up rows, from the policy alone; free."""
+    service = service_of(request)
+    service.asker(who)
+    wanted = {**question.price(), **question.accuracy()}
+    record = service.rehearse(who, question.question, question.where(), **wanted)
+    return {"rehearsal": True, **record.to_dict()}
+
+
+@routes.post("/ask", responses=statuses(402, 404, 409, 422, 503))
+async def ask(
+    question: Ask,
+    who: Askers,
+    request: Request,
+    idempotency_key: Annotated[
+        str | None, Header(max_length=55, pattern=r"^[0-9A-Za-z_-]+$")
+    ] = None,
+) -> Response:
+    """Charge a question, run it, store its answer, and hand it out at its deadline."""
+    service, state = service_of(request), request.app.state
+    if question.key is not None and idempotency_key not in (None, question.key):
+        raise Problem("parameter", "key and Idempotency-Key must be the same; nothing was charged")
+    key = question.key or idempotency_key
+    asked = None if question.deadline is None else Fraction(str(question.deadline))
+    deadline = float(service.settings.deadline(asked))
+    if question.with_what_is_left and question.key is None:
+        key = None  # what is left changes; a client's own name for the try does not fit it
+    name = who.key or who.person.name
+    with state.alone.turn(name):
+        async with _place(state.places, service.settings.longest_wait):
+            work = _Work(service, who, question, key, deadline)
+            seconds = deadline if service.settings.padded else None
+            status, body = await at_deadline(
+                seconds, lambda: asyncio.get_running_loop().run_in_executor(state.workers, work)
+            )
+    return Response(body, status, media_type="application/json")
+
+
+class _place:  # noqa: N801 - reads as a function where it is used
+    """One of the workers' places; Problem if none becomes free in time."""
+
+    def __init__(self, places: asyncio.Semaphore, longest: float) -> None:
+        self._places, self._longest = places, longest
+
+    async def __aenter__(self) -> None:
+        try:
+            async with asyncio.timeout(self._longest):
+                await self._places.acquire()
+        except TimeoutError:
+            words = "too many questions at once; nothing was charged"
+            raise Problem("busy", words, headers={"Retry-After": "5"}) from None
+
+    async def __aexit__(self, *_: object) -> None:
+        self._places.release()
+
+
+class _Work:
+    """One question in a worker's thread: its status and its finished body, never an exception."""
+
+    def __init__(
+        self, service: Service, who: Credential, question: Ask, key: str | None, deadline: float
+    ) -> None:
+        self._service, self._who, self._question = service, who, question
+        self._key, self._deadline = key, deadline
+
+    def __call__(self) -> tuple[int, bytes]:
+        asked = self._question
+        size = room(len(asked.question) // 8 + 1, 1, asked.question)
+        try:
+            record, groups = self._service.ask(
+                self._who, asked.question, asked.where(), key=self._key,
+                seconds=self._deadline * ENGINE_SHARE if self._service.settings.padded else None,
+                with_what_is_left=asked.with_what_is_left, **asked.price(), **asked.accuracy(),
+            )  # fmt: skip
+            columns = len(record.release.columns)
+            return 200, padded(record.to_dict(), room(columns, groups, record.plan))
+        except (DiscreetError, Problem) as error:
+            problem = problem_of(error, owner=self._who.person.role == "owner")
+        except Exception as error:  # noqa: BLE001 - told in one form, and to the owner
+            problem = problem_of(error, owner=self._who.person.role == "owner")
+        if problem.hidden is not None:
+            self._service.note(problem.hidden)
+        return problem.status, padded(problem.told(), size)

@@ -1,0 +1,118 @@
+"""Stored answers: the list, one of them in every form, and what can be computed from it for free.
+
+Tested by tests/server/api/test_releases.py
+"""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from discreet.curator.derive import between, rolled_up
+from discreet.curator.record import Record
+from discreet.curator.release import Release
+from discreet.curator.report import report
+from discreet.errors import ParameterError
+from discreet.server.api.models import Derive
+from discreet.server.api.statuses import statuses
+from discreet.server.identity import Anyone, service_of
+
+__all__ = ["routes"]
+
+routes = APIRouter(prefix="/api", tags=["releases"])
+_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "html": "text/html; charset=utf-8",
+    "vl.json": "application/json",
+}
+
+
+@routes.get("/releases", responses=statuses(422, 503))
+def releases(
+    who: Anyone,
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    before: Annotated[int | None, Query(ge=0, le=2**62)] = None,
+) -> dict[str, Any]:
+    """The stored answers, the newest first: an analyst's own, or all."""
+    found, following = service_of(request).releases(who, limit=limit, before=before)
+    return {"releases": found, "next": following}
+
+
+@routes.get("/releases/{key}", responses=statuses(404, 422, 503))
+def release(key: str, who: Anyone, request: Request) -> Any:
+    """A stored answer; with an ending (.csv, .svg, .png, .html, .vl.json) in that form."""
+    name, _, ending = key.partition(".")
+    service = service_of(request)
+    record = service.record(who, name)
+    if not ending:
+        return record.to_dict()
+    if ending not in _TYPES:
+        raise ParameterError("form", ending[:20], f"must be one of {', '.join(_TYPES)}")
+    headers = {}
+    if ending in ("csv", "svg", "png"):
+        headers["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
+    if ending == "html":  # a page of its own, with a drawing inside: no scripts, own styles
+        headers["Content-Security-Policy"] = (
+            "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+        )
+    return Response(_formed(record, ending), media_type=_TYPES[ending], headers=headers)
+
+
+def _formed(record: Record, ending: str) -> str | bytes:
+    made = record.release
+    match ending:
+        case "csv":
+            return made.to_csv(spreadsheet=True)
+        case "html":
+            return report(record)
+        case "vl.json":
+            return str(made.plot().to_json())
+        case _:
+            pass
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+        path = Path(folder) / f"figure.{ending}"
+        made.plot(path=path)
+        return path.read_bytes()
+
+
+@routes.post("/releases/{key}/derive", responses=statuses(404, 422, 503))
+def derive(key: str, wanted: Derive, who: Anyone, request: Request) -> dict[str, Any]:
+    """A roll-up over keys, or a range of a histogram, from a stored answer; free."""
+    record = service_of(request).record(who, key)
+    return derived(record.release, wanted).to_dict()
+
+
+def derived(release: Release, wanted: Derive) -> Release:
+    """What was asked for, from a release."""
+    if wanted.column is None:
+        if wanted.by is None:
+            raise ParameterError("by", None, "or column, low and high must be said")
+        return rolled_up(release, by=wanted.by)
+    if wanted.by is not None or wanted.low is None or wanted.high is None:
+        raise ParameterError("column", wanted.column, "goes with low and high, and without by")
+    low, high = _end(release, wanted.column, wanted.low), _end(release, wanted.column, wanted.high)
+    return between(release, wanted.column, low, high, share=wanted.share)
+
+
+def _end(release: Release, column: str, said: str | float) -> Any:
+    """An end of a range as its column has it: a date, or a number."""
+    dates = any(isinstance(value, date) for value in release[column])
+    if dates and isinstance(said, str):
+        try:
+            return date.fromisoformat(said)
+        except ValueError:
+            problem = "must be a date such as 2024-12-31"
+            raise ParameterError("low and high", said, problem) from None
+    try:
+        return (
+            float(said) if isinstance(said, str) and not said.lstrip("-").isdigit() else int(said)
+        )
+    except (ValueError, OverflowError):
+        raise ParameterError("low and high", said, "must be numbers") from None

@@ -1,0 +1,135 @@
+"""The application: routes, roles, limits and one form for every failure, around a service.
+
+Tested by tests/server/test_app.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from discreet.errors import DiscreetError
+from discreet.server.api import datasets, ledgers, owners, questions, releases
+from discreet.server.guard import App, Guard
+from discreet.server.identity import Anyone, checked_routes, service_of, session_of
+from discreet.server.limits import Alone, Rate
+from discreet.server.problems import KINDS, Problem, problem_of
+from discreet.server.service import Service
+from discreet.version import VERSION
+
+__all__ = ["PUBLIC", "make_app"]
+
+PUBLIC = {"/health/live", "/health/ready"}
+"""Routes of the API that need no role."""
+_BY_STATUS = {status: kind for kind, status in reversed(list(KINDS.items()))}
+_WORDS = {
+    400: "the request cannot be read",
+    404: "there is nothing here",
+    405: "this cannot be done here",
+    415: "send JSON, as application/json",
+}
+
+
+def make_app(service: Service) -> App:
+    """The application around a service, which it closes when it ends."""
+
+    @asynccontextmanager
+    async def living(app: FastAPI) -> AsyncIterator[None]:
+        workers = service.settings.server.workers
+        app.state.places = asyncio.Semaphore(workers)
+        app.state.workers = ThreadPoolExecutor(workers, thread_name_prefix="question")
+        await asyncio.to_thread(service.warm)
+        app.state.ready = True
+        try:
+            yield
+        finally:
+            app.state.ready = False
+            app.state.workers.shutdown(wait=True)
+            service.close()
+
+    app = FastAPI(
+        title="discreet", version=VERSION, openapi_url=None, docs_url=None, redoc_url=None,
+        lifespan=living, description=__doc__, separate_input_output_schemas=False,
+    )  # fmt: skip
+    server = service.settings.server
+    app.state.service = service
+    app.state.ready = False
+    app.state.alone = Alone()
+    app.state.rate = Rate(server.requests_per_minute, "requests")
+    app.state.guesses = Rate(30, "wrong keys")
+    app.state.logins = Rate(service.settings.login_per_minute, "tries to sign in")
+    _routes(app)
+    _failures(app)
+    checked_routes(app, PUBLIC)
+    return Guard(app, service.settings)
+
+
+def _routes(app: FastAPI) -> None:
+    for one in (datasets, questions, releases, ledgers, owners):
+        app.include_router(one.routes)
+
+    @app.get("/health/live", tags=["health"])
+    def live() -> dict[str, bool]:
+        """Whether the process runs."""
+        return {"live": True}
+
+    @app.get("/health/ready", tags=["health"], responses={503: {"description": "Not now."}})
+    def ready(request: Request) -> Response:
+        """Whether questions can be asked: not while it stops, not without its ledger."""
+        service = service_of(request)
+        good = bool(request.app.state.ready)
+        try:
+            good = good and service.ledger.policy[0] == service.policy.fingerprint
+        except Exception as error:  # noqa: BLE001 - only whether it works is told
+            service.note(error)
+            good = False
+        return JSONResponse({"ready": good}, 200 if good else 503)
+
+    @app.get("/api/openapi.json", tags=["health"])
+    def description(who: Anyone, request: Request) -> dict[str, Any]:  # noqa: ARG001
+        """This description."""
+        return app.openapi()
+
+
+def _failures(app: FastAPI) -> None:
+    def answer(request: Request, problem: Problem) -> Response:
+        if problem.hidden is not None:
+            service_of(request).note(problem.hidden)
+        return JSONResponse(problem.told(), problem.status, headers=dict(problem.headers))
+
+    def is_owner(request: Request) -> bool:
+        session = session_of(request) if "authorization" not in request.headers else None
+        return session is not None and session.credential.person.role == "owner"
+
+    @app.exception_handler(RequestValidationError)
+    def malformed(request: Request, error: RequestValidationError) -> Response:
+        parts = [
+            f"{'.'.join(str(part) for part in one['loc'][1:]) or 'body'}: {one['msg']}"
+            for one in error.errors()
+        ]
+        kind = "malformed" if any(one["type"] == "json_invalid" for one in error.errors()) else None
+        words = "; ".join(parts[:5])[:500]
+        return answer(request, Problem(kind or "parameter", f"{words}; nothing was charged"))
+
+    @app.exception_handler(HTTPException)
+    def refused(request: Request, error: HTTPException) -> Response:
+        kind = _BY_STATUS.get(error.status_code, "internal")
+        words = _WORDS.get(error.status_code, "this cannot be done")
+        return answer(request, Problem(kind, words, headers=dict(error.headers or {})))
+
+    @app.exception_handler(DiscreetError)
+    @app.exception_handler(Exception)
+    def failed(request: Request, error: Exception) -> Response:
+        return answer(request, problem_of(error, owner=is_owner(request)))
+
+    @app.exception_handler(Problem)
+    def told(request: Request, problem: Problem) -> Response:
+        return answer(request, problem)

@@ -1,0 +1,351 @@
+"""Everything that the routes do, without the web: one ledger, one policy, several curators.
+
+One process has one open ledger, which all threads share, and a curator for each worker; a thread
+has a curator for itself while it asks. Where the policy has changed (here, or by another server on
+the same ledger), the file is read again before the next question.
+
+What an asker may see is decided here: which datasets are there for them, and a record without what
+would tell of others.
+Tested by tests/server/test_service.py
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from discreet.curator.access import Access, Credential, read_secret
+from discreet.curator.asking import named_dataset
+from discreet.curator.claims import OWNER, own_record
+from discreet.curator.curator import Curator
+from discreet.curator.faults import note_fault
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.listing import released
+from discreet.curator.ledger.values import Account
+from discreet.curator.metadata import metadata
+from discreet.curator.policy.model import Dataset, Policy
+from discreet.curator.policy.reading import read_policy
+from discreet.curator.record import Record
+from discreet.curator.rehearsal import Rehearsal
+from discreet.errors import DiscreetError, LedgerError, QueryError
+from discreet.server.problems import Problem
+from discreet.server.settings import Settings
+
+__all__ = ["Holding", "Service"]
+
+
+class Holding:
+    """One version of the policy, with a curator for each worker.
+
+    Args:
+        policy: that version.
+        make: makes one curator.
+    """
+
+    def __init__(self, policy: Policy, make: Callable[[Policy], Curator]) -> None:
+        self.policy = policy
+        self._free: queue.LifoQueue[Curator] = queue.LifoQueue()
+        self._all: list[Curator] = []
+        self._make, self._lock = make, threading.Lock()
+        self._ended = False
+
+    @contextmanager
+    def curator(self) -> Iterator[Curator]:
+        """A curator for this thread alone."""
+        try:
+            found = self._free.get_nowait()
+        except queue.Empty:
+            found = self._make(self.policy)
+            with self._lock:
+                self._all.append(found)
+        try:
+            yield found
+        finally:
+            found.seconds = None
+            if self._ended:
+                found.close()
+            else:
+                self._free.put(found)
+
+    def warm(self, workers: int) -> None:
+        """Open all data before anybody asks, once for each worker."""
+        for _ in range(workers - len(self._all)):
+            made = self._make(self.policy)
+            for name, dataset in self.policy.datasets.items():
+                for block in (None, *dataset.blocks):
+                    with suppress(DiscreetError):  # whoever asks it is told
+                        made.query(name, block=block)
+            with self._lock:
+                self._all.append(made)
+            self._free.put(made)
+
+    def end(self) -> None:
+        """Let go of the data: at once, or when the last question is answered."""
+        self._ended = True
+        while True:
+            try:
+                self._free.get_nowait().close()
+            except queue.Empty:
+                return
+
+
+class Service:
+    """The curator of one policy file, for many askers.
+
+    Args:
+        path: the policy file.
+        settings: how the server behaves; from the policy if nothing is said.
+        clock: what time it is, for expiry.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        settings: Settings | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        self.path = Path(path).absolute()
+        policy = read_policy(self.path)
+        self.settings = (settings or Settings(policy.server)).checked()
+        self._clock = clock
+        place = policy.ledger
+        more = {} if clock is None else {"clock": clock}
+        self.ledger = Ledger(place.address, head=place.head, **more)
+        try:
+            secret_file = self.settings.secret or policy.server.secret
+            secret = read_secret(
+                secret_file or self.ledger.head_path.with_suffix(".secret"), make=True
+            )
+            self.access = Access(self.ledger, secret, **more)
+            self._reading, self.changing = threading.Lock(), threading.Lock()
+            self._rehearsals: dict[tuple[str, str], Rehearsal] = {}
+            self._holding = Holding(policy, self._curator)
+            self._check(policy)
+        except BaseException:
+            self.ledger.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the data and of the ledger."""
+        self._holding.end()
+        self.ledger.close()
+
+    def _curator(self, policy: Policy) -> Curator:
+        return Curator(policy, ledger=self.ledger, on_fault=self.note, clock=self._clock)
+
+    def warm(self) -> None:
+        """Get ready: the first question should take no longer than the next."""
+        self._holding.warm(self.settings.server.workers)
+
+    def note(self, fault: BaseException) -> None:
+        """Write down for the owner what nobody else is shown."""
+        with suppress(OSError):
+            note_fault(self.ledger, fault)
+
+    # the policy
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that the ledger follows; the file is read again where it has changed."""
+        return self._current().policy
+
+    def _current(self) -> Holding:
+        holding = self._holding
+        if self.ledger.policy[0] == holding.policy.fingerprint:
+            return holding
+        return self.reload()
+
+    def reload(self) -> Holding:
+        """Read the policy file again."""
+        with self._reading:
+            policy = read_policy(self.path)
+            if policy.fingerprint != self._holding.policy.fingerprint:
+                self._check(policy)
+                before, self._holding = self._holding, Holding(policy, self._curator)
+                before.end()
+                self.warm()
+            else:
+                self._check(policy)
+            return self._holding
+
+    def _check(self, policy: Policy) -> None:
+        if self.ledger.policy[0] != policy.fingerprint:
+            raise LedgerError(
+                "the ledger follows another version of this policy. If the change is meant, "
+                "`discreet register policy.toml` tells the ledger; nothing was charged"
+            )
+
+    # who may see what
+
+    def asker(self, who: Credential) -> str:
+        """The name that the ledger knows somebody by; Problem for those who may not ask."""
+        match who.person.role:
+            case "owner":
+                return OWNER
+            case "analyst" if who.person.name in self.policy.analysts:
+                return who.person.name
+            case "analyst":
+                words = "you are no analyst of this policy any more; nothing was charged"
+                raise Problem("forbidden", words)
+            case _:
+                raise Problem("forbidden", "an auditor asks no questions; nothing was charged")
+
+    def datasets(self, who: Credential) -> dict[str, Dataset]:
+        """The datasets that are there for somebody."""
+        policy = self.policy
+        found = {name: one for name, one in policy.datasets.items() if who.may_see(name)}
+        if who.person.role != "analyst":
+            return found
+        analyst = policy.analysts.get(who.person.name)
+        allowed = () if analyst is None else analyst.allowances
+        return {name: one for name, one in found.items() if one.family in allowed}
+
+    def dataset(self, who: Credential, name: str) -> Dataset:
+        """One of them."""
+        found = self.datasets(who).get(name)
+        if found is None:
+            raise Problem("not_found", f"there is no dataset {name[:60]!r} for you")
+        return found
+
+    def accounts(self, who: Credential) -> list[Account]:
+        """The budgets that somebody may know of: an analyst the own allowances, others all."""
+        found = self.ledger.accounts.values()
+        if who.person.role == "analyst":
+            return [one for one in found if one.name.endswith(f"@{who.person.name}")]
+        families = {one.family for one in self.datasets(who).values()}
+        people = [one for one in found if one.name.partition("@")[0].partition("/")[0] in families]
+        return people if who.datasets is not None else list(found)
+
+    def shown(self, who: Credential, record: Record) -> Record:
+        """A record as somebody may see it.
+
+        The number of the entry would tell an analyst how much others have asked; its hash, which is
+        salted, tells nothing, and the owner can find the entry by it.
+        """
+        if who.person.role != "analyst":
+            return record
+        return replace(record, entry=0, software="discreet")
+
+    # questions
+
+    @contextmanager
+    def part(
+        self, who: Credential, question: str, dataset: str | None, block: str | None
+    ) -> Iterator[tuple[Curator, dict[str, Any]]]:
+        """A curator, and which part of the data a question is about."""
+        holding = self._current()
+        seen = self.datasets(who)
+        if not seen:
+            raise Problem("not_found", "there is no dataset for you; nothing was charged")
+        if dataset is None:
+            dataset = named_dataset(question, seen)
+        self.dataset(who, dataset)
+        with holding.curator() as curator:
+            where = {"dataset": dataset, "block": block}
+            try:
+                curator.query(dataset, block=block)  # opened, if it was not yet
+            except QueryError:
+                raise
+            except DiscreetError as error:
+                hidden = f"{error} ({error.__cause__})" if error.__cause__ else str(error)
+                words = "these data cannot be read now; nothing was charged"
+                words = hidden if who.person.role == "owner" else words
+                raise Problem("unavailable", words, hidden=error) from error
+            yield curator, where
+
+    def ask(
+        self, who: Credential, question: str, where: dict[str, Any], *,
+        seconds: float | None, **wanted: Any,
+    ) -> tuple[Record, int]:  # fmt: skip
+        """Charge, run and store a question; its record, and how many groups it is public to have.
+
+        Args:
+            who: asks.
+            question: in SQL.
+            where: dataset and block, as far as they were said.
+            seconds: the longest that the database may take.
+            wanted: price, key and the other words of `Curator.ask`.
+        """
+        asker = self.asker(who)
+        with self.part(who, question, where.get("dataset"), where.get("block")) as (curator, at):
+            curator.seconds = seconds
+            analyst = None if asker == OWNER else asker
+            record = curator.ask(question, analyst=analyst, **at, **wanted)
+            groups = _groups(curator, question, at)
+        return self.shown(who, record), len(record.release) if groups is None else groups
+
+    def rehearse(
+        self, who: Credential, question: str, where: dict[str, Any], **wanted: Any
+    ) -> Record:
+        """The same question on made-up rows; free, and nothing is read."""
+        with self.part(who, question, where.get("dataset"), where.get("block")) as (curator, at):
+            rehearsal = self._rehearsal(curator, str(at["dataset"]))
+        return rehearsal.ask(question, block=at["block"], **wanted)
+
+    def _rehearsal(self, curator: Curator, name: str) -> Rehearsal:
+        policy = curator.policy
+        found = self._rehearsals.get((policy.fingerprint, name))
+        if found is None:
+            storage = curator.query(name).schema.storage
+            dataset = policy.datasets[name]
+            accounting = policy.families[dataset.family].accounting
+            found = Rehearsal(
+                dataset, storage=storage, accounting=accounting, defaults=policy.defaults
+            )
+            self._rehearsals[policy.fingerprint, name] = found
+        return found
+
+    # what is known, and what was answered
+
+    def told(self, who: Credential, name: str, *, most: int | None = None) -> dict[str, Any]:
+        """What somebody may know of a dataset."""
+        dataset, policy = self.dataset(who, name), self.policy
+        with self.part(who, "", name, None) as (curator, _):
+            schema = curator.query(name).schema
+        family = policy.families[dataset.family]
+        return metadata(dataset, schema, family=family, defaults=policy.defaults, most=most)
+
+    def record(self, who: Credential, key: str) -> Record:
+        """A stored answer, as somebody may see it: an analyst the own ones, by their whole name."""
+        done = self.ledger.answer(key)
+        if done is not None and not key.startswith("find-"):
+            own = who.person.role != "analyst" or done.analyst == who.person.name
+            record = own_record(done)
+            if own and who.may_see(record.dataset):
+                return self.shown(who, record)
+        raise Problem("not_found", f"there is no release {key[:60]!r} for you")
+
+    def releases(
+        self, who: Credential, *, limit: int, before: int | None
+    ) -> tuple[list[dict[str, Any]], int | None]:
+        """The stored answers that somebody may see, the newest first; where the next ones begin.
+
+        To an analyst the pages are numbered by the own answers: the ledger's numbers would tell
+        how much others ask.
+        """
+        analyst = who.person.name if who.person.role == "analyst" else None
+        found = [one for one in released(self.ledger, analyst) if who.may_see(one["dataset"])]
+        until = len(found) if before is None else min(before, len(found))
+        since = max(until - limit, 0)
+        listed = found[since:until][::-1]
+        if analyst is not None:
+            private = ("entry", "analyst", "failed")
+            listed = [{k: v for k, v in x.items() if k not in private} for x in listed]
+        elif who.person.role != "owner":
+            listed = [{k: v for k, v in one.items() if k != "failed"} for one in listed]
+        return listed, since or None
+
+
+def _groups(curator: Curator, question: str, at: dict[str, Any]) -> int | None:
+    """How many groups an answer may have, from the question and the policy alone."""
+    try:
+        return curator.price(question, epsilon=1, delta="1e-9", **at).groups
+    except DiscreetError:  # a bound is still to be found
+        return None

@@ -1,0 +1,131 @@
+"""Explain, rehearse and ask, over a real socket."""
+
+import time
+
+import pytest
+from tests.server.running import COUNT, prepared, running, weak
+
+from discreet.curator.faults import faults
+from discreet.curator.record import Record
+
+
+def test_a_question_is_answered_at_its_deadline_and_charged(server):
+    began = time.monotonic()
+    answer = server.ask(epsilon="0.5")
+    took = time.monotonic() - began
+    assert answer.status == 200, answer.body
+    assert took >= 0.1
+    record = Record.from_dict(answer.json)
+    assert [row["dept"] for row in record.release] == ["a", "b", "c"]
+    assert record.cost == "epsilon 0.5"
+    assert record.analyst == "alice"
+    (account,) = server.get("/api/budget").json["accounts"]
+    assert account["account"] == "staff@alice"
+    assert account["left"]["epsilon"] == "0.5"
+
+
+def test_an_analyst_sees_no_number_of_the_ledger(server):
+    assert server.ask(epsilon="0.1").json["entry"] == 0
+    assert server.ask(epsilon="0.1", who="olga").json["entry"] > 0
+
+
+def test_the_length_of_an_answer_is_public(server):
+    sizes = {len(server.ask(epsilon="0.01", key=f"k{i}", who="bob").body) for i in range(4)}
+    assert len(sizes) == 1
+    assert sizes.pop() in {1 << n for n in range(12, 20)}
+
+
+def test_the_same_key_is_one_asking(server):
+    first = server.ask(epsilon="0.2", headers={"Idempotency-Key": "monday"})
+    again = server.ask(epsilon="0.2", headers={"Idempotency-Key": "monday"})
+    assert first.json == again.json
+    assert server.ask(epsilon="0.3", key="monday").status == 409
+    assert server.ask(epsilon="0.3", key="x", headers={"Idempotency-Key": "y"}).status == 422
+    (account,) = server.get("/api/budget").json["accounts"]
+    assert account["spent"]["epsilon"] == "0.2"
+
+
+def test_a_refusal_says_what_is_left(server):
+    refused = server.ask(epsilon="5")
+    assert refused.status == 402
+    assert refused.json["error"] == "budget"
+    assert float(eval(refused.json["could"])) == 1
+    assert server.ask(epsilon="5", with_what_is_left=True).status == 200
+    assert server.ask(epsilon="0.1", question="SELECT COUNT(*) FROM payroll").status == 402
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"question": "SELECT nothing FROM payroll"}, "nothing"),
+        ({"question": COUNT, "epsilon": "-1"}, "epsilon"),
+        ({"question": COUNT, "epsilon": "nan"}, "epsilon"),
+        ({"question": COUNT, "epsilon": 0}, "epsilon"),
+        ({"question": COUNT, "epsilon": "1e400"}, "epsilon"),
+        ({"question": COUNT, "deadline": 7}, "deadline"),
+        ({"question": ""}, "question"),
+        ({"question": COUNT, "extra": 1}, "extra"),
+        ({"question": COUNT, "block": "q1"}, "q1"),
+        ({}, "question"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_and_costs_nothing(server, body, words):
+    answer = server.post("/api/ask", body)
+    assert answer.status == 422, answer.body
+    assert words in answer.json["message"]
+    assert "nothing" in answer.json["message"].lower()
+    assert server.get("/api/budget").json["accounts"][0]["spent"]["epsilon"] == "0"
+
+
+def test_what_is_free_costs_nothing(server):
+    told = server.post("/api/explain", {"question": COUNT, "epsilon": "0.5"})
+    assert told.status == 200, told.body
+    assert told.json["groups"] == 3
+    assert told.json["columns"][0]["within"] > 0
+    assert "Statement" not in told.json["text"]
+    owner = server.post("/api/explain", {"question": COUNT, "epsilon": "0.5"}, who="olga")
+    assert "Statement" in owner.json["text"]
+    wanted = server.post("/api/explain", {"question": COUNT, "within": 20})
+    assert float(wanted.json["epsilon_for"]) > 0
+    points = server.post("/api/errors", {"question": COUNT}).json["points"]
+    errors = [point["columns"][0]["within"] for point in points]
+    assert errors == sorted(errors, reverse=True)
+    played = server.post("/api/rehearse", {"question": COUNT, "epsilon": "0.5"})
+    assert played.status == 200, played.body
+    assert played.json["rehearsal"] is True
+    assert server.get("/api/budget").json["accounts"][0]["spent"]["epsilon"] == "0"
+
+
+def test_a_failing_database_looks_like_an_answer(folder, monkeypatch):
+    from discreet.engines.duckdb import DuckDB
+    from discreet.errors import EngineError
+
+    def fail(*_, **__):
+        raise EngineError("SECRET row") from ValueError("SECRET")
+
+    weak(monkeypatch)
+    with running(folder / "policy.toml") as server:
+        good = server.ask(epsilon="0.1", key="one")
+        monkeypatch.setattr(DuckDB, "run", fail)
+        bad = server.ask(epsilon="0.1", key="two", question=COUNT + " ORDER BY dept")
+        assert (good.status, bad.status) == (200, 200)
+        assert good.headers == bad.headers
+        assert b"SECRET" not in bad.body
+        assert server.get("/api/budget").json["accounts"][0]["spent"]["epsilon"] == "0.2"
+        assert "SECRET" in faults(server.service.ledger)[0]
+        assert server.get("/api/faults").status == 403
+        assert "SECRET" in server.get("/api/faults", who="olga").json["faults"][0]
+        owner = server.ask(epsilon="0.1", who="olga", question=COUNT + " ORDER BY n")
+        assert owner.status == 503
+        assert "SECRET" in owner.json["message"]
+
+
+def test_data_that_are_gone_are_not_charged(tmp_path, monkeypatch):
+    weak(monkeypatch)
+    path = prepared(tmp_path)
+    (tmp_path / "payroll.csv").rename(tmp_path / "elsewhere.csv")
+    with running(path) as server:
+        answer = server.ask(epsilon="0.1")
+        assert answer.status == 503
+        assert str(tmp_path) not in answer.body.decode()
+        assert server.get("/api/budget").json["accounts"][0]["spent"]["epsilon"] == "0"
