@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.curator.bind import bound
 from discreet.curator.policy.model import Dataset, Defaults
-from discreet.curator.questions import Question, Questions, plan_of, wanted_target
+from discreet.curator.questions import Question, Questions, Recent, plan_of, wanted_target
 from discreet.curator.search import Chosen, Search, next_search, supposed
 from discreet.engines.base import Engine
 from discreet.errors import NothingFoundError, QueryError
@@ -61,7 +61,8 @@ class Asking(Questions):
         self.version = part.version
         self.account = dataset.account(block)
         self.fingerprint = dataset.fingerprint(block)
-        self._base = schema
+        self._base, self._if_found = schema, supposed(schema)
+        self._read: Recent[str, Plan] = Recent()
         self.found: list[tuple[str, PureLoss]] = []
 
     @property
@@ -86,13 +87,22 @@ class Asking(Questions):
 
     def supposed(self, question: Question, wanted: Wanted) -> Priced:
         """The question at its price, as if all had been found: refused before a search is paid."""
-        schema = supposed(self._base)
-        plan = plan_of(question, schema)
-        return priced(plan, schema, wanted(plan, schema))
+        plan = self._supposed_plan(question)
+        return priced(plan, self._if_found, wanted(plan, self._if_found))
+
+    def _supposed_plan(self, question: Question) -> Plan:
+        """The question as if all had been found; read once, however often it is needed."""
+        if self._if_found is self._schema:
+            return self.plan(question)
+        if not isinstance(question, str):
+            return plan_of(question, self._if_found)
+        found = self._read.get(question)
+        return found or self._read.keep(question, plan_of(question, self._if_found))
 
     def search(self, question: Question) -> Search | None:
         """The next thing that has to be found for a question."""
-        return next_search(question, self._schema)
+        plan = self._supposed_plan(question) if self._schema is self._base else None
+        return next_search(question, self._schema, plan=plan)
 
     def search_key(self, search: Search) -> str:
         """The asking under which a search is stored: one for all who need it."""

@@ -25,6 +25,7 @@ __all__ = [
     "NOTHING",
     "Question",
     "Questions",
+    "Recent",
     "plan_of",
     "rounded_down",
     "target_of",
@@ -41,7 +42,7 @@ Question = str | Plan | Query
 """SQL, a finished plan, or the fluent form."""
 
 
-class _Recent(dict[_K, _V]):
+class Recent(dict[_K, _V]):
     """What was decided lately for equal questions."""
 
     def keep(self, key: _K, value: _V) -> _V:
@@ -126,8 +127,8 @@ class Questions:
     def _declare(self, schema: Schema) -> None:
         """Take a declaration: what was decided under another one does not hold any more."""
         self._schema = schema
-        self._plans: _Recent[str, Plan] = _Recent()
-        self._prices: _Recent[tuple[Plan, str, Target], tuple[Priced, str]] = _Recent()
+        self._plans: Recent[str, Plan] = Recent()
+        self._prices: Recent[tuple[Plan, str, Target], tuple[Priced, str]] = Recent()
 
     def plan(self, question: Question) -> Plan:
         """The question as a frozen value."""

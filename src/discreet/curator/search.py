@@ -94,7 +94,9 @@ class Search:
 def supposed(schema: Schema) -> Schema:
     """The declaration as if everything had been found: to check a question before it is paid."""
     columns = {n: _SUPPOSED if isinstance(d, FindBounds) else d for n, d in schema.columns.items()}
-    made, unit = replace(schema, columns=columns), schema.unit
+    made, unit = schema, schema.unit
+    if columns != schema.columns:
+        made = replace(schema, columns=columns)
     if isinstance(unit, PerPerson) and unit.max_rows == "find":
         made = replace(made, unit=_with_rows(unit, 1))
     return made
@@ -107,15 +109,20 @@ def _with_rows(unit: PerPerson, rows: int | None) -> PerPerson:
     )  # fmt: skip
 
 
-def next_search(question: Question, schema: Schema) -> Search | None:
+def next_search(question: Question, schema: Schema, *, plan: Plan | None = None) -> Search | None:
     """The first thing that a question needs and that has to be found; None if nothing is left.
 
     The question is checked before anything is spent on finding.
+
+    Args:
+        question: what is asked.
+        schema: the declaration.
+        plan: the question as if everything had been found, if the caller has read it already.
     """
     neighbours = schema.unit.neighbours
     wanted = [name for name, said in schema.columns.items() if isinstance(said, FindBounds)]
     if wanted:
-        plan = plan_of(question, supposed(schema))
+        plan = plan or plan_of(question, supposed(schema))
         for column in sorted(_columns(plan) & set(wanted)):
             said = schema.columns[column]
             assert isinstance(said, FindBounds)  # noqa: S101 - it is wanted

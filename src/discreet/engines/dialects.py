@@ -129,8 +129,8 @@ class Dialect:
     keeps_base: ClassVar[bool | None] = None
 
     def render(self, tree: Node, *, pretty: bool = False) -> str:
-        """The statement as text."""
-        return tree.sql(dialect=self.name, pretty=pretty, comments=False)
+        """The statement as text; the tree is used up."""
+        return tree.sql(dialect=self.name, pretty=pretty, comments=False, copy=False)
 
     # text
 

@@ -262,7 +262,8 @@ class DuckDB(Engine):
 
     def ping(self) -> None:
         """Let DuckDB answer a question about no table."""
-        self._rows("SELECT 1")
+        with self._busy, _failing("DuckDB could not answer"):
+            self._connection.execute("SELECT 1").fetchall()
 
     def close(self) -> None:
         """Close the connection, or the cursor of the one that was handed in."""
