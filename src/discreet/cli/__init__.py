@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 import discreet
-from discreet.cli import curating, files, galleries, ledgers, proving, releases, serving
+from discreet.cli import curating, files, galleries, ledgers, people, proving, releases, serving
 from discreet.cli.errors import Guarded
 from discreet.cli.plain import Plain
 
@@ -67,4 +67,5 @@ for _panel, _commands in (
 ):  # fmt: skip
     for _command in _commands:
         app.command(cls=Plain, rich_help_panel=_panel)(_command)
-app.add_typer(ledgers.app, rich_help_panel="Hold data under a policy")
+for _group in (ledgers.app, people.people_app, people.keys_app):
+    app.add_typer(_group, rich_help_panel="Hold data under a policy")

@@ -39,6 +39,8 @@ Where = Annotated[
     str, typer.Argument(metavar="POLICY|LEDGER|FILE", help="A policy, a .ledger, or a data file.")
 ]
 OWNER = "owner"
+_SELDOM = ("create", "account", "policy", "note")
+"""What only `--all` tells."""
 _WHAT = 3
 """The place of the question in a row."""
 
@@ -80,7 +82,8 @@ def lines_of(
     Args:
         entries: the whole log.
         accounts: all accounts.
-        everything: also the making of the ledger, its accounts and the policies it followed.
+        everything: also the making of the ledger, its accounts, the policies it followed, and
+            what was noted, such as who signed in.
     """
     known = {one.id: one for one in accounts}
     found: list[Line] = []
@@ -92,7 +95,7 @@ def lines_of(
     }
     for entry, values in told:
         line = _line(entry, values, known, answered)
-        if line is not None and (everything or entry.kind not in ("create", "account", "policy")):
+        if line is not None and (everything or line.state not in _SELDOM):
             found.append(line)
     return found
 
@@ -112,6 +115,10 @@ def _line(
         return Line(entry.seq, at, who, what, part, cost, allowance, state, values["key"])
     if entry.kind == "done":
         return None
+    if entry.kind == "access":
+        who = values.get("by") or values.get("who") or OWNER
+        state = "access" if "by" in values else "note"
+        return Line(entry.seq, at, who, _access(values), "", "", "", state, "")
     what = _act(entry.kind, values, known)
     return Line(entry.seq, at, OWNER, what, "", cost, allowance, entry.kind, "")
 
@@ -129,6 +136,32 @@ def _act(kind: str, values: dict[str, Any], known: dict[int, Account]) -> str:
     if kind == "policy":
         return f"policy version {values['version']}"
     return {"create": "the ledger was made", "lost": "restored from a backup"}.get(kind, kind)
+
+
+def _access(values: dict[str, Any]) -> str:
+    """What was done to people and keys, or noted of them, in words."""
+    scope = values.get("datasets")
+    sees = "" if scope is None else f", for {', '.join(scope)}"
+    match values.get("act"):
+        case "add":
+            return f"{values['name']} was added as {values['role']}{sees}"
+        case "password":
+            return f"{values['name']} got a new password"
+        case "disable":
+            return f"{values['name']} was shut out"
+        case "key":
+            label = f" ({values['label']})" if values["label"] else ""
+            until = values["expires"][:10]
+            return f"key {values['id']}{label} of {values['person']} until {until}{sees}"
+        case "revoke":
+            return f"key {values['id']} was revoked"
+        case "shut":
+            return f"all keys revoked, all passwords forgotten: {values['why']}"
+        case "secret":
+            return "a new secret of keys and passwords"
+        case _:
+            more = ", ".join(f"{name} {value}" for name, value in values["more"].items())
+            return f"{values['what']}{': ' if more else ''}{more}"
 
 
 def _charges(charges: Iterable[Sequence[int]], known: dict[int, Account]) -> tuple[str, str]:
@@ -150,7 +183,7 @@ def show(
         str | None, typer.Option("--analyst", metavar="NAME", help="Only what this one asked.")
     ] = None,
     everything: Annotated[  # noqa: FBT002
-        bool, typer.Option("--all", help="Also policies and the opening of accounts.")
+        bool, typer.Option("--all", help="Also policies, accounts, and who signed in.")
     ] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,  # noqa: FBT002
     as_json: o.Json = False,  # noqa: FBT002
@@ -275,7 +308,9 @@ def verify(
         typer.echo(json.dumps(told, indent=2))
     elif found is not None:
         waiting = f", {found.waiting} charged and not answered" if found.waiting else ""
-        typer.echo(f"Intact: {found.entries} entries, {found.questions} questions{waiting}.")
+        access = f", {found.access} about who is let in" if found.access else ""
+        words = f"{found.entries} entries, {found.questions} questions{waiting}{access}."
+        typer.echo(f"Intact: {words}")
         typer.echo(f"head {found.head}")
     if problem is not None:
         if not as_json:

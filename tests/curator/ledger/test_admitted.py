@@ -5,15 +5,18 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete, insert, select, text
 from tests.curator.access.people import OTHER, SECRET, Clock, cheapen, rows, told
 from tests.curator.ledger.harness import ask, claim
 from tests.curator.ledger.test_verify import forged
 
 from discreet.curator.access import Access
+from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.admitted import sealed
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.restore import restored
 from discreet.curator.ledger.verify import rebuilt, verified
+from discreet.curator.ledger.writing import HEAD
 from discreet.errors import LedgerError
 
 WORD = "the first of ann"
@@ -250,3 +253,42 @@ def test_digests_are_salted():
     assert one != other
     assert "x" not in one
     assert sealed(None) is None
+
+
+# how a server looks and jots
+
+
+def test_one_look_sees_what_was_just_written(either):
+    """Outside of any transaction, and leaving none behind."""
+    with either.new() as one, either.open() as other:
+        for number in range(3):
+            one.reserve(claim(f"q{number}"))
+            assert other.glance(HEAD)[0][0] == one.head.seq
+        with other.writing():
+            pass  # no transaction was left open
+        assert one.glance(select(t.question).where(t.question.c.key == "none")) == []
+
+
+def test_what_the_log_says_nothing_of_is_jotted_down(either):
+    with either.new() as one, either.open() as other:
+        row = {"mac": "m", "person": "p", "created": "c", "used": "u", "seal": "s"}
+        head = one.head
+        one.jot(insert(t.session), **row)
+        assert [tuple(found) for found in other.glance(select(t.session))] == [tuple(row.values())]
+        with pytest.raises(LedgerError, match="could not be written"):
+            one.jot(insert(t.session), **row)
+        one.jot(delete(t.session))
+        assert other.glance(select(t.session)) == []
+        assert one.head == other.head == head
+        one.reserve(claim("q"))
+
+
+def test_a_look_that_fails_leaves_the_ledger_usable(either):
+    with either.new() as one:
+        with pytest.raises(LedgerError, match="could not be read"):
+            one.glance(text("SELECT nothing FROM nowhere"))
+        assert one.glance(HEAD)[0][0] == one.head.seq
+        one.reserve(claim("q"))
+        one.close()
+        with pytest.raises(LedgerError, match="closed"):
+            one.glance(HEAD)

@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet.curator.access import statements as s
 from discreet.curator.access.passwords import Passwords
-from discreet.curator.access.secret import Pepper
+from discreet.curator.access.secret import Pepper, read_secret, secret_path
 from discreet.curator.access.tally import Tally
 from discreet.curator.access.values import ROLES, Credential, KeyInfo, Person, Role, Session
 from discreet.curator.ledger.admitted import KIND, scope_text, sealed, shut
@@ -65,6 +65,15 @@ class Access:
 
     def __repr__(self) -> str:
         return f"<Access to the ledger {self._ledger.uid[:8]}>"
+
+    @classmethod
+    def at(cls, ledger: Ledger) -> Access:
+        """With the secret of `read_secret`, from the environment or the file beside the head file.
+
+        The file is made for a ledger that knows no secret yet, and never for another.
+        """
+        new = not ledger.glance(s.SECRET)
+        return cls(ledger, read_secret(secret_path(ledger.head_path), make=new))
 
     @classmethod
     def anew(

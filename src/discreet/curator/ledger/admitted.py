@@ -21,6 +21,7 @@ from sqlalchemy import bindparam, delete, select, update
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.writing import Writing
+from discreet.curator.policy.names import OWNER
 from discreet.errors import LedgerError
 from discreet.noise.source import new_key
 
@@ -88,7 +89,7 @@ def shut(on: Writing, at: str, why: str) -> bool:
     on.run(_FORGET)
     on.run(_REVOKE, at=at)
     on.run(_END)
-    on.append(KIND, {"act": "shut", "why": why, "at": at})
+    on.append(KIND, {"act": "shut", "why": why, "by": OWNER, "at": at})
     return True
 
 
