@@ -1,6 +1,7 @@
 """Who may sign in, in either database: the log rebuilds it, and every change of it is found."""
 
 import shutil
+import threading
 from datetime import date
 from pathlib import Path
 
@@ -167,6 +168,32 @@ def put_back(raw, before):
             values = ", ".join([mark] * len(row))
             raw.execute(f"INSERT INTO discreet_{table} VALUES ({values})", row)
     raw.commit()
+
+
+def test_verifying_while_others_work(either):
+    """What is compared is of one moment, whoever is admitted meanwhile."""
+    failed, done = [], threading.Event()
+
+    def work():
+        with either.open() as ledger:
+            access = Access(ledger, SECRET)
+            for number in range(25):
+                access.add(f"p{number}", "analyst", by="x")
+                access.revoke(access.make_key(f"p{number}", by="x").split("_")[1], by="x")
+        done.set()
+
+    with either.new() as ledger:
+        worker = threading.Thread(target=work)
+        worker.start()
+        while not done.is_set() and worker.is_alive():
+            try:
+                verified(ledger)
+            except LedgerError as error:
+                failed.append(error)
+        worker.join()
+        assert done.is_set()
+        assert verified(ledger).keys == 25
+    assert failed == []
 
 
 def test_what_is_not_in_the_log_may_change(place):

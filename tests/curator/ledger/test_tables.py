@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import insert, inspect
 from tests.curator.ledger.harness import UNIT, ask, claim, new_ledger, registration
 
+from discreet.curator.access import Access
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import START, canonical, follows
@@ -55,7 +56,8 @@ def test_an_old_ledger_becomes_a_new_one(either, tmp_path, version):
         assert "discreet_question_canon" in indexes
         register(ledger, registration())
         ask(ledger, either, claim("a"))
-        verified(ledger)
+        Access(ledger, bytes(32)).add("ann", "analyst", by="x")
+        assert verified(ledger).people == 1
         with new_ledger(tmp_path / "new.db") as new:
             assert tables == tables_of(new)[0]
     with either.open() as ledger:

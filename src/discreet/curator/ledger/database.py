@@ -207,13 +207,12 @@ class Database:
         self._ready()
         if self.is_file:
             return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
+        self._raw.autocommit = True  # the statement alone goes out, and no transaction around it
         try:
-            with self._raw.pipeline():
-                cursor = self.run(self._raw.cursor(), statement, **values)
-                self._raw.cursor().execute("ROLLBACK", prepare=False)
-            return cursor.fetchall()  # type: ignore[no-any-return]
+            return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
         finally:
-            self._raw.rollback()
+            if not self._raw.closed:
+                self._raw.autocommit = False
 
     def jot(self, statement: Executable, /, **values: Any) -> None:
         """Change what the log says nothing of, by one statement. The caller has the `turn`."""
