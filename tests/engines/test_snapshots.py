@@ -38,6 +38,11 @@ COUNT_AND_SUM = (Total(), Total(SALARY), Total(SALARY, 1, 0))
 
 REQUESTS = {
     "one_row_per_person": Request(corpus.ROWS_SCHEMA, None, (Part((DEPT,), COUNT_AND_SUM, NONE),)),
+    "whole_numbers": Request(
+        corpus.ROWS_SCHEMA,
+        None,
+        (Part((LEVEL, ZIP), (Total(), Total(AGE), Total(AGE, 1, 0)), NONE),),
+    ),
     "everybody": corpus.asked(
         Part((), (Total(), Total(AGE, 2, 60), Total(where=SMOKER)), NONE),
         where=t.compare(">=", AGE, c(18)),

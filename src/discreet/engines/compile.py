@@ -2,7 +2,8 @@
 
 The statement, from the inside out:
 
-1. the cleaned columns (`clean`), and the person, from the rows that have one;
+1. the cleaned columns (`clean`), and the person, from the rows that have one; whole numbers that
+   nothing is computed with stay in the type that they are stored in, where SUM allows it;
 2. named values and public tables, where an expression needs them (`expressions`);
 3. base: the keys, values and conditions of all parts, from the rows where `where` is true;
 4. for each part one SELECT that bounds the people (`bounding`) and adds up.
@@ -10,7 +11,7 @@ The statement, from the inside out:
 Several parts are joined by UNION ALL: a part's number first, then keys by type, then totals.
 Sums never overflow: the largest total there can be, by the bounds and the row limit, has to stay
 below 10^37, or the request is refused.
-Tested by tests/engines/test_compile.py
+Tested by tests/engines/test_compile.py, tests/engines/test_as_stored.py
 """
 
 from __future__ import annotations
@@ -169,11 +170,35 @@ def _cleaned(request: Request, sql: Dialect, relation: Node, names: dict[str, st
         source = sub(where(select(listed, source), condition), "r")
         kept, condition = carried(_person_names(request), "r"), None
         reads = {at: column(title, "r") for at, title in names.items()}
+    loose = _not_computed_with(request) if sql.sums_as_stored else frozenset()
     made = [
-        aliased(cleaned(at, schema.declaration(at), _storage(schema, at), reads[at], sql), title)
-        for at, title in names.items()
+        cleaned(at, schema.declaration(at), _storage(schema, at), reads[at], sql, as_stored=bare)
+        for at, bare in ((at, at in loose) for at in names)
     ]
-    return where(select([*kept, *made], source), condition)
+    listed = [aliased(node, title) for node, title in zip(made, names.values(), strict=True)]
+    return where(select([*kept, *listed], source), condition)
+
+
+def _not_computed_with(request: Request) -> frozenset[str]:
+    """The columns that are only grouped by, counted or added up, as they are, by unbounded parts.
+
+    A sum of squares, a centred sum, a weight, a hash, a condition and any larger expression
+    computes with a column: then 32 bits might overflow, or a hash might see another type.
+    """
+    plain: list[e.Expr] = []
+    other: list[e.Expr] = [] if request.where is None else [request.where]
+    for part in request.parts:
+        unbounded = part.bounding.way == "none"
+        (plain if unbounded else other).extend(part.keys)
+        for total in part.totals:
+            direct = unbounded and (total.power == 0 or (total.power == 1 and total.offset == 0))
+            if total.value is not None:
+                (plain if direct else other).append(total.value)
+            if total.where is not None:
+                other.append(total.where)
+    other += [node for node in plain if not isinstance(node, e.Column)]
+    used = {n.name for node in other for n in e.walk(node) if isinstance(n, e.Column)}
+    return frozenset(n.name for n in plain if isinstance(n, e.Column)) - used
 
 
 def _person(request: Request, sql: Dialect) -> tuple[list[Node], Node | None]:

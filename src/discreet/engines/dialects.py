@@ -4,8 +4,8 @@ Everything else is built once, as a sqlglot tree, by `compile`, `clean` and `exp
 PostgreSQL and Spark are run against one contract; BigQuery, Snowflake and Trino are rendered and
 parsed only, so that their SQL is a starting point and no promise.
 
-Rules that every method keeps: a number is a BIGINT, and no result may depend on a setting of the
-session, fail for some row, or differ between engines.
+Rules that every method keeps: a number that is computed with is a BIGINT, and no result may depend
+on a setting of the session, fail for some row, or differ between engines.
 Tested by tests/engines/test_dialects.py
 """
 
@@ -76,7 +76,7 @@ def typed(to: str) -> exp.DataType:
 
 
 def to_integer(node: Node) -> Node:
-    """The type that every number has."""
+    """The type that every number has that is computed with."""
     return cast(node, "BIGINT")
 
 
@@ -115,6 +115,7 @@ class Dialect:
             would otherwise copy them into every place that uses them.
         skips_null: whether LEAST and GREATEST leave out missing values.
         integer_sums_wrap: whether SUM over BIGINT may overflow.
+        sums_as_stored: whether SUM over integers of every type that is stored is exact and wide.
         sorts_fast: whether people are bounded faster by sorting their rows (`ranked`).
         keeps_base: whether base rows that are read twice are kept; None leaves it to the engine.
     """
@@ -125,6 +126,7 @@ class Dialect:
     fenced: ClassVar[bool] = False
     skips_null: ClassVar[bool] = True
     integer_sums_wrap: ClassVar[bool] = True
+    sums_as_stored: ClassVar[bool] = False
     sorts_fast: ClassVar[bool] = False
     keeps_base: ClassVar[bool | None] = None
 
@@ -275,7 +277,7 @@ def _bracketed(node: Node) -> Node:
 
 
 class DuckDBDialect(Dialect):
-    """DuckDB: sums of BIGINT are HUGEINT, TRY_CAST never fails.
+    """DuckDB: sums of all integers are HUGEINT (of decimals DECIMAL(38)), TRY_CAST never fails.
 
     It decides comparisons by the least and greatest value that a Parquet file states, and files
     state them without NaN: v <= 1000 is then true of NaN, ISNAN(v) is false, and a CAST behind it
@@ -288,6 +290,7 @@ class DuckDBDialect(Dialect):
     wide = "INT128"
     reads_text = True
     integer_sums_wrap = False
+    sums_as_stored = True
     sorts_fast = True
     keeps_base = False
 
@@ -423,11 +426,9 @@ class BigQueryDialect(Dialect):
     def part(self, part: str, node: Node) -> Node:
         word = "ISOWEEK" if part == "week" else part.upper()
         found: Node = exp.Extract(this=exp.Var(this=word), expression=node)
-        return (
-            exp.Paren(this=exp.Sub(this=found, expression=number(1)))
-            if part == "dayofweek"
-            else found
-        )
+        if part == "dayofweek":
+            found = exp.Paren(this=exp.Sub(this=found, expression=number(1)))
+        return found
 
     def days(self, left: Node, right: Node) -> Node:
         return call("DATE_DIFF", left, right, exp.Var(this="DAY"))
