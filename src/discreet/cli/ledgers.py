@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,10 +23,10 @@ from discreet.cli.plain import Plain
 from discreet.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
-    from discreet.curator.ledger.chain import Entry
+    from discreet.curator.ledger.listing import Line
     from discreet.curator.ledger.values import Account
 
-__all__ = ["Line", "app", "lines_of"]
+__all__ = ["app"]
 
 app = typer.Typer(
     name="ledger",
@@ -38,142 +38,8 @@ app = typer.Typer(
 Where = Annotated[
     str, typer.Argument(metavar="POLICY|LEDGER|FILE", help="A policy, a .ledger, or a data file.")
 ]
-OWNER = "owner"
-_SELDOM = ("create", "account", "policy", "note")
-"""What only `--all` tells."""
 _WHAT = 3
 """The place of the question in a row."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One thing that happened, as it is listed.
-
-    Attributes:
-        entry: its number in the log.
-        at: when, in UTC.
-        who: an analyst, or the owner.
-        what: the question, or what the owner did.
-        dataset: what was asked; with its block.
-        cost: what the people's budget was charged, in words; empty for none.
-        allowance: what the analyst's allowance was charged, in words; empty for none.
-        state: "answered", "failed" (answered as if the table were empty, and the analyst does not
-            know), "waiting" (charged, not answered: ask again with its key), "stored
-            answer", or what the owner did.
-        release: the key of the asking; `discreet show` takes it.
-    """
-
-    entry: int
-    at: str
-    who: str
-    what: str
-    dataset: str
-    cost: str
-    allowance: str
-    state: str
-    release: str
-
-
-def lines_of(
-    entries: Iterable[Entry], accounts: Sequence[Account], *, everything: bool = False
-) -> list[Line]:
-    """The log as a list: questions, and what the owner did to budgets.
-
-    Args:
-        entries: the whole log.
-        accounts: all accounts.
-        everything: also the making of the ledger, its accounts, the policies it followed, and
-            what was noted, such as who signed in.
-    """
-    known = {one.id: one for one in accounts}
-    found: list[Line] = []
-    told = [(entry, entry.values()) for entry in entries]
-    answered = {
-        values["key"]: "failed" if values.get("failed") else "answered"
-        for entry, values in told
-        if entry.kind == "done"
-    }
-    for entry, values in told:
-        line = _line(entry, values, known, answered)
-        if line is not None and (everything or line.state not in _SELDOM):
-            found.append(line)
-    return found
-
-
-def _line(
-    entry: Entry, values: dict[str, Any], known: dict[int, Account], answered: dict[str, str]
-) -> Line | None:
-    cost, allowance = _charges(values.get("charges", ()), known)
-    at = values.get("at", "")
-    if entry.kind in ("reserve", "hit"):
-        info = values["info"]
-        what = info.get("sql") or f"(search for {info.get('find')})"
-        part = f"{info.get('dataset', '')}{'/' + info['block'] if info.get('block') else ''}"
-        state = answered.get(values["key"], "waiting")
-        state = "stored answer" if "of" in values and state == "answered" else state
-        who = values["analyst"] or OWNER
-        return Line(entry.seq, at, who, what, part, cost, allowance, state, values["key"])
-    if entry.kind == "done":
-        return None
-    if entry.kind == "access":
-        who = values.get("by") or values.get("who") or OWNER
-        state = "access" if "by" in values else "note"
-        return Line(entry.seq, at, who, _access(values), "", "", "", state, "")
-    what = _act(entry.kind, values, known)
-    return Line(entry.seq, at, OWNER, what, "", cost, allowance, entry.kind, "")
-
-
-def _act(kind: str, values: dict[str, Any], known: dict[int, Account]) -> str:
-    """What the owner did, in words."""
-    from discreet.curator.ledger.amounts import Amount  # noqa: PLC0415
-
-    if kind in ("account", "limit", "seal"):
-        one = known[int(values["id"])]
-        if kind == "seal":
-            return f"{one.name} was retired"
-        total = said(Amount(*values["total"]), one.accounting)
-        return f"{one.name} may spend {total}"
-    if kind == "policy":
-        return f"policy version {values['version']}"
-    return {"create": "the ledger was made", "lost": "restored from a backup"}.get(kind, kind)
-
-
-def _access(values: dict[str, Any]) -> str:
-    """What was done to people and keys, or noted of them, in words."""
-    scope = values.get("datasets")
-    sees = "" if scope is None else f", for {', '.join(scope)}"
-    match values.get("act"):
-        case "add":
-            return f"{values['name']} was added as {values['role']}{sees}"
-        case "password":
-            return f"{values['name']} got a new password"
-        case "disable":
-            return f"{values['name']} was shut out"
-        case "key":
-            label = f" ({values['label']})" if values["label"] else ""
-            until = values["expires"][:10]
-            return f"key {values['id']}{label} of {values['person']} until {until}{sees}"
-        case "revoke":
-            return f"key {values['id']} was revoked"
-        case "shut":
-            return f"all keys revoked, all passwords forgotten: {values['why']}"
-        case "secret":
-            return "a new secret of keys and passwords"
-        case _:
-            more = ", ".join(f"{name} {value}" for name, value in values["more"].items())
-            return f"{values['what']}{': ' if more else ''}{more}"
-
-
-def _charges(charges: Iterable[Sequence[int]], known: dict[int, Account]) -> tuple[str, str]:
-    """What the people's budgets paid, and what the analyst's allowance did."""
-    from discreet.curator.ledger.amounts import Amount  # noqa: PLC0415
-
-    paid: dict[bool, list[str]] = {False: [], True: []}
-    for number, main, delta in charges:
-        one = known[number]
-        if main or delta:
-            paid["@" in one.name].append(said(Amount(main, delta), one.accounting))
-    return ", ".join(paid[False]), ", ".join(paid[True])
 
 
 @app.command(cls=Plain)
@@ -194,6 +60,8 @@ def show(
 
     Example: [bold]discreet ledger show payroll.csv.ledger --csv[/bold]
     """
+    from discreet.curator.ledger.listing import lines_of  # noqa: PLC0415
+
     if as_csv and as_json:
         raise ParameterError("--csv", None, "and --json cannot both be printed")
     with place_of(where).open() as ledger:
@@ -217,6 +85,8 @@ def show(
 
 
 def _csv(lines: Sequence[Line]) -> str:
+    from discreet.curator.ledger.listing import Line  # noqa: PLC0415
+
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = list(Line.__slots__)

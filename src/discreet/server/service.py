@@ -331,16 +331,16 @@ class Service:
         how much others ask.
         """
         analyst = who.person.name if who.person.role == "analyst" else None
-        found = [one for one in released(self.ledger, analyst) if who.may_see(one["dataset"])]
-        until = len(found) if before is None else min(before, len(found))
-        since = max(until - limit, 0)
-        listed = found[since:until][::-1]
-        if analyst is not None:
-            private = ("entry", "analyst", "failed")
-            listed = [{k: v for k, v in x.items() if k not in private} for x in listed]
-        elif who.person.role != "owner":
-            listed = [{k: v for k, v in one.items() if k != "failed"} for one in listed]
-        return listed, since or None
+        found, following = released(self.ledger, analyst, most=limit, before=before)
+        private = {"owner": (), "auditor": ("failed",)}.get(
+            who.person.role, ("entry", "analyst", "failed")
+        )
+        listed = [
+            {name: value for name, value in one.items() if name not in private}
+            for one in found
+            if who.may_see(one["dataset"])
+        ]
+        return listed, following
 
 
 def _groups(curator: Curator, question: str, at: dict[str, Any]) -> int | None:
