@@ -16,6 +16,7 @@ from discreet.noise.geometric import (
     TruncatedGeometric,
     TwoSidedGeometric,
 )
+from discreet.noise.law import smallest
 
 rates = st.fractions("1/20", 5, max_denominator=60)
 
@@ -176,3 +177,18 @@ def test_extreme_rates_stay_exact():
     assert math.isclose(huge.mass(1), math.exp(-100), rel_tol=1e-12)
     assert tiny.quantile("0.5") == 0
     assert tiny.quantile("0.975") == pytest.approx(math.log(20) * 1e21, rel=1e-12)
+
+
+@pytest.mark.parametrize("rate", ["1/1000000", "1/300", "1/7", "1", "20", "700", "1e-300"])
+@pytest.mark.parametrize("chance", ["1/2", "1/40", "1e-9", "1e-300"])
+def test_a_search_for_a_tail_begins_beside_it(rate, chance):
+    law, wanted = TwoSidedGeometric(Fraction(rate)), Fraction(chance)
+    near = law.near_tail(wanted)
+    if Fraction(rate) < Fraction("1e-100"):
+        return  # floats are coarser than the integers here
+    found = smallest(lambda k: k >= 0 and law.tail_bounds(k, bits=64).upper <= wanted, start=0)
+    assert abs(near - found) <= 1
+
+
+def test_a_tail_that_no_float_holds_is_searched_from_zero():
+    assert TwoSidedGeometric(Fraction(1)).near_tail(Fraction(1, 10**400)) == 0

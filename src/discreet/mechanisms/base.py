@@ -218,7 +218,7 @@ def half_width(law: Law, confidence: Fraction) -> int:
             bits *= 2
         return False  # equal to 4096 bits: the next h is surely enough
 
-    return smallest(covers, start=0)
+    return smallest(covers, start=max(law.near_tail(tail), 0))
 
 
 def half_width_at(law: Law, at: int, confidence: Fraction) -> int:

@@ -14,6 +14,7 @@ samplers rest on (each is a line of algebra, and a test):
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -166,6 +167,14 @@ class TwoSidedGeometric(Law):
         if k < 0:
             return power(self.rate, -k, w) / (1 + a)
         return 1 - power(self.rate, k + 1, w) / (1 + a)
+
+    def near_tail(self, chance: Fraction) -> int:
+        """From a^(k+1)/(1 + a) = chance, in floats."""
+        rate, wanted = float(self.rate), float(chance)
+        if not (rate > 0 and 0 < wanted < 1):  # a number that no float holds
+            return 0
+        steps = -(math.log(wanted) + math.log1p(math.exp(-rate))) / rate
+        return max(math.ceil(steps) - 1, 0) if math.isfinite(steps) else 0
 
     def _mean(self, w: int) -> Interval:  # noqa: ARG002
         return Interval.of(0)

@@ -126,6 +126,13 @@ class Law(ABC):
 
         return smallest(reaches, start=self._start())
 
+    def near_tail(self, chance: Fraction) -> int:  # noqa: ARG002
+        """Some k near the first with P(X > k) <= chance: where a search had best begin.
+
+        Only the time of the search depends on it.
+        """
+        return self._start()
+
     def _compare(self, k: int, level: Fraction) -> bool:
         """Whether P(X <= k) >= level, with as much precision as that takes."""
         bits = 64
