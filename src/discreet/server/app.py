@@ -21,14 +21,15 @@ from discreet.server.api import datasets, ledgers, owners, questions, releases
 from discreet.server.guard import App, Guard
 from discreet.server.identity import Anyone, checked_routes, service_of, session_of
 from discreet.server.limits import Alone, Rate
+from discreet.server.page import analyst, assets, frame, signing
 from discreet.server.problems import KINDS, Problem, problem_of
 from discreet.server.service import Service
 from discreet.version import VERSION
 
 __all__ = ["PUBLIC", "make_app"]
 
-PUBLIC = {"/health/live", "/health/ready"}
-"""Routes of the API that need no role."""
+PUBLIC = {"/health/live", "/health/ready", "/login", "/logout", "/static/{name}"}
+"""Routes that need no role."""
 _BY_STATUS = {status: kind for kind, status in reversed(list(KINDS.items()))}
 _WORDS = {
     400: "the request cannot be read",
@@ -73,7 +74,8 @@ def make_app(service: Service) -> App:
 
 
 def _routes(app: FastAPI) -> None:
-    for one in (datasets, questions, releases, ledgers, owners):
+    pages = (assets, signing, analyst)
+    for one in (datasets, questions, releases, ledgers, owners, *pages):
         app.include_router(one.routes)
 
     @app.get("/health/live", tags=["health"])
@@ -103,6 +105,8 @@ def _failures(app: FastAPI) -> None:
     def answer(request: Request, problem: Problem) -> Response:
         if problem.hidden is not None:
             service_of(request).note(problem.hidden)
+        if frame.is_page(request):
+            return frame.failed(request, problem)
         return JSONResponse(problem.told(), problem.status, headers=dict(problem.headers))
 
     def is_owner(request: Request) -> bool:

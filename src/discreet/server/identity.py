@@ -18,8 +18,8 @@ from discreet.server.problems import Problem
 from discreet.server.service import Service
 
 __all__ = [
-    "COOKIE", "CSRF", "Analysts", "Anyone", "Askers", "Auditors", "Owner", "checked_routes",
-    "origin_is_own", "service_of", "session_of",
+    "COOKIE", "CSRF", "Analysts", "Anyone", "Askers", "Auditors", "Owner", "check_own",
+    "checked_routes", "origin_is_own", "service_of", "session_of",
 ]  # fmt: skip
 
 COOKIE = "__Host-discreet"
@@ -55,6 +55,7 @@ def _credential(request: Request) -> Credential:
     if request.method not in _SAFE:
         check_own(request, session, request.headers.get(CSRF))
     state.rate.take(f"person {session.credential.person.name}")
+    request.state.session = session
     return session.credential
 
 

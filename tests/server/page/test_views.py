@@ -1,0 +1,39 @@
+"""What pages show of datasets and budgets."""
+
+from discreet.server.page.views import budgets, described, example, short
+
+KEYS = {"name": "dept", "kind": "keys", "count": 3}
+
+
+def test_numbers_are_never_rounded_up():
+    assert short("0.999999999999") == "0.9999"
+    assert short("0.5") == "0.5"
+    assert short("12345.6") == "12340"
+    assert short("0.000123456") == "0.0001234"
+
+
+def test_an_analyst_sees_the_own_budget_and_an_owner_that_of_the_people(server):
+    server.ask(epsilon="0.25")
+    access = server.service.access
+    alice, olga = access.by_key(server.keys["alice"]), access.by_key(server.keys["olga"])
+    (own,) = budgets(server.service, alice, "payroll")
+    assert (own["account"], own["left"], own["total"]) == ("staff@alice", "0.75", "1")
+    assert own["share_left"] == "0.7500"
+    (all_of_it,) = budgets(server.service, olga, "payroll")
+    assert (all_of_it["account"], all_of_it["left"]) == ("staff", "2.75")
+
+
+def test_a_dataset_is_told_with_a_question_that_can_be_asked(server):
+    alice = server.service.access.by_key(server.keys["alice"])
+    told = described(server.service, alice, "payroll", most=2)
+    kinds = {one["name"]: one["what"] for one in told["columns"]}
+    assert kinds == {"dept": "keys", "pay": "number", "bonus": "number"}
+    assert told["columns"][0]["keys"] == ["a", "b"]
+    assert told["columns"][1]["range"] == "0 to 1000"
+    assert server.post("/api/explain", {"question": told["example"]}).status == 200
+
+
+def test_an_example_groups_by_few_keys_only_and_quotes_names():
+    assert "GROUP BY dept" in example({"name": "pay roll", "columns": [KEYS]})
+    assert 'FROM "pay roll"' in example({"name": "pay roll", "columns": [KEYS]})
+    assert "GROUP BY" not in example({"name": "p", "columns": [{**KEYS, "count": 5000}]})
