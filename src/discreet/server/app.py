@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from discreet.errors import DiscreetError
 from discreet.server.api import datasets, ledgers, owners, questions, releases
 from discreet.server.guard import App, Guard
-from discreet.server.identity import Anyone, checked_routes, service_of, session_of
+from discreet.server.identity import Anyone, checked_routes, service_of
 from discreet.server.limits import Alone, Rate
 from discreet.server.page import analyst, assets, frame, signing
 from discreet.server.problems import KINDS, Problem, problem_of
@@ -110,8 +110,8 @@ def _failures(app: FastAPI) -> None:
         return JSONResponse(problem.told(), problem.status, headers=dict(problem.headers))
 
     def is_owner(request: Request) -> bool:
-        session = session_of(request) if "authorization" not in request.headers else None
-        return session is not None and session.credential.person.role == "owner"
+        who = getattr(request.state, "who", None)
+        return who is not None and who.person.role == "owner"
 
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, error: RequestValidationError) -> Response:

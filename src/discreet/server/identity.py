@@ -35,6 +35,11 @@ def service_of(request: Request) -> Service:
 
 def _credential(request: Request) -> Credential:
     """Who asks, by key or by session; Problem where nobody is known."""
+    found = request.state.who = _known(request)
+    return found
+
+
+def _known(request: Request) -> Credential:
     state = request.app.state
     said = request.headers.get("authorization")
     if said is not None:

@@ -22,7 +22,8 @@ from discreet.curator.policy.model import Policy
 from discreet.curator.policy.reading import parse_policy
 from discreet.curator.policy.registration import registration
 from discreet.curator.policy.words import explained, warnings
-from discreet.errors import ParameterError
+from discreet.errors import LedgerError, ParameterError
+from discreet.server.problems import Problem
 from discreet.server.service import Service
 
 __all__ = ["change", "checked", "retire", "told"]
@@ -72,6 +73,9 @@ def change(
             done = register(
                 service.ledger, registration(policy), new_people=new_people, more_budget=more_budget
             )
+        except LedgerError as refusal:
+            _write(service.path, before)
+            raise Problem("conflict", str(refusal), "Change the text.") from None
         except BaseException:
             _write(service.path, before)
             raise

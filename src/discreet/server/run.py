@@ -31,6 +31,7 @@ def bound(settings: Settings) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, server.port))
+        made.listen(512)
     except OSError as error:
         made.close()
         problem = f"cannot be listened at ({error.strerror}); choose another with --port"

@@ -1,0 +1,51 @@
+"""The command that serves, as a process."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from typer.testing import CliRunner
+
+from discreet.cli import app
+
+
+@pytest.mark.slow
+def test_a_first_start_makes_everything_and_a_signal_ends_it(tmp_path):
+    command = [sys.executable, "-m", "discreet", "serve", "new.toml", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env={**os.environ}
+    ) as process:
+        try:
+            told = ""
+            while "shown only now" not in told:
+                line = process.stdout.readline()
+                assert line, told
+                told += line
+            address = re.search(r"http://127\.0\.0\.1:\d+", told)[0]
+            with urllib.request.urlopen(f"{address}/health/live", timeout=30) as answer:
+                assert answer.status == 200
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+    assert process.returncode in (0, -signal.SIGTERM)
+    assert {"new.toml", "new.ledger", "new.ledger.head"} <= {one.name for one in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "or --demo must be said"),
+        (["new.toml", "--demo"], "or --demo must be said"),
+        (["new.toml", "--certificate", "c.pem"], "goes with"),
+        (["new.toml", "--host", "0.0.0.0"], "in clear"),
+    ],
+)
+def test_what_cannot_be_served_is_said(tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(app, ["serve", *arguments])
+    assert found.exit_code == 2
+    assert words in " ".join(found.output.split())

@@ -1,0 +1,37 @@
+"""The ledger over the network."""
+
+import pytest
+
+
+def test_owners_and_auditors_can_verify_it(server):
+    server.ask(epsilon="0.1")
+    for who in ("olga", "audrey"):
+        told = server.get("/api/ledger/verify", who=who).json
+        assert told["good"] is True
+        assert told["questions"] == 1
+        assert told["head"] == server.get("/api/ledger/head", who=who).json
+    assert server.get("/api/ledger/verify").status == 403
+
+
+def test_the_log_is_told_from_an_entry_on(server):
+    server.ask(epsilon="0.1")
+    entries = server.get("/api/ledger?limit=1000", who="audrey").json["entries"]
+    assert [one["entry"] for one in entries] == list(range(1, len(entries) + 1))
+    assert {"reserve", "done", "policy", "access"} <= {one["kind"] for one in entries}
+    rest = server.get("/api/ledger?after=2&limit=1", who="audrey").json["entries"]
+    assert [one["entry"] for one in rest] == [3]
+
+
+def test_a_changed_ledger_is_told(server):
+    from discreet.curator.ledger import tables as t
+
+    with server.service.ledger._database.defining() as connection:
+        connection.execute(t.account.update().values(spent=1))
+    told = server.get("/api/ledger/verify", who="audrey").json
+    assert told["good"] is False
+    assert "was changed" in told["message"]
+
+
+@pytest.mark.parametrize("query", ["after=-1", "limit=0", "limit=100000", "after=x"])
+def test_odd_pages_are_refused(server, query):
+    assert server.get(f"/api/ledger?{query}", who="audrey").status == 422

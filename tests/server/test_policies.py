@@ -1,0 +1,68 @@
+"""The policy over the network: shown, checked, changed."""
+
+import pytest
+from tests.curator.payroll import POLICY
+
+from discreet.curator.curator import Curator
+from discreet.server.policies import _masked
+
+
+def test_a_policy_is_told_in_words(server):
+    told = server.get("/api/policy", who="audrey").json
+    assert told["version"] == 1
+    assert "payroll" in told["words"]
+    assert told["text"] == POLICY
+
+
+def test_a_change_holds_from_the_next_question_on(server, folder):
+    text = POLICY.replace("high = 1000", "high = 2000")
+    checked = server.post("/api/policy/check", {"text": text}, who="olga")
+    assert checked.status == 200, checked.body
+    assert (folder / "policy.toml").read_text() == POLICY
+    done = server.call("PUT", "/api/policy", {"text": text}, who="olga")
+    assert done.status == 200, done.body
+    assert done.json["version"] == 2
+    assert (folder / "policy.toml").read_text() == text
+    answer = server.ask(epsilon="0.1", question="SELECT SUM(pay) AS s FROM payroll")
+    assert answer.status == 200, answer.body
+    assert answer.json["policy_version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("epsilon = 3", "epsilon = 30", "more-budget"),
+        ("[family.staff]", "[family.others]", "family"),
+        ('path = "staff.ledger"', 'path = "other.ledger"', "ledger"),
+        ("[ledger]", "[ledger", "TOML"),
+    ],
+)
+def test_what_the_ledger_refuses_changes_nothing(server, folder, old, new, words):
+    text = POLICY.replace(old, new)
+    answer = server.call("PUT", "/api/policy", {"text": text}, who="olga")
+    assert answer.status in (409, 422), answer.body
+    assert words in answer.json["message"]
+    assert (folder / "policy.toml").read_text() == POLICY
+    assert server.ask(epsilon="0.1").status == 200
+
+
+def test_more_budget_is_a_decision_of_its_own(server):
+    text = POLICY.replace("epsilon = 3", "epsilon = 30")
+    wanted = {"text": text, "more_budget": ["staff"]}
+    assert server.call("PUT", "/api/policy", wanted, who="olga").status == 200
+    accounts = server.get("/api/budget", who="olga").json["accounts"]
+    assert [one["total"]["epsilon"] for one in accounts if one["account"] == "staff"] == ["30"]
+
+
+def test_a_change_from_outside_is_followed(server, folder):
+    (folder / "policy.toml").write_text(POLICY.replace("high = 1000", "high = 5000"))
+    assert server.ask(epsilon="0.1").status == 200  # the ledger follows the old one still
+    Curator.register(folder / "policy.toml")
+    answer = server.ask(epsilon="0.1", question="SELECT SUM(pay) AS s FROM payroll")
+    assert answer.json["policy_version"] == 2
+
+
+def test_passwords_are_masked():
+    text = 'a = "postgresql://ann:s3cret@db/x?sslpassword=s3cret&b=1"'
+    assert "s3cret" not in _masked(text)
+    assert "ann" in _masked(text)
