@@ -17,6 +17,7 @@ from discreet.version import VERSION
 
 if TYPE_CHECKING:
     from discreet import audit, sensitivity
+    from discreet.client.remote import Remote, connect
     from discreet.curator.curator import Curator
     from discreet.curator.record import Record
     from discreet.curator.release import Release
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         ParameterError,
         QueryError,
         RangeError,
+        RemoteError,
         SourceExhaustedError,
         StreamEndedError,
         UnsupportedError,
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
+    "discreet.client.remote": ("Remote", "connect"),
     "discreet.curator.curator": ("Curator",),
     "discreet.curator.record": ("Record",),
     "discreet.curator.release": ("Release",),
@@ -88,6 +91,7 @@ _HOMES = {
         "ParameterError",
         "QueryError",
         "RangeError",
+        "RemoteError",
         "SourceExhaustedError",
         "StreamEndedError",
         "UnsupportedError",
@@ -177,6 +181,8 @@ __all__ = [
     "Record",
     "RejectionGeometric",
     "Release",
+    "Remote",
+    "RemoteError",
     "RenyiDP",
     "SelectKeys",
     "Session",
@@ -192,6 +198,7 @@ __all__ = [
     "calibrate",
     "calibrate_all",
     "compose",
+    "connect",
     "count",
     "histogram",
     "loss_from_dict",

@@ -14,6 +14,7 @@ The whole tree, so that you know what to catch before you read any class:
     * NothingFoundError                           a private search was paid for and found nothing
     * EngineError                                 a database failed; only a data owner sees how
     * LedgerError                                 the ledger cannot be used; nothing was computed
+    * RemoteError                                 a server cannot be reached, or refuses the caller
 
 A message names the thing, the value that was declared, and the way out. It never quotes private
 data: parameters (epsilon, bounds, names) are public and may be quoted, values to release may not.
@@ -33,6 +34,7 @@ __all__ = [
     "ParameterError",
     "QueryError",
     "RangeError",
+    "RemoteError",
     "SourceExhaustedError",
     "StreamEndedError",
     "UnsupportedError",
@@ -143,3 +145,21 @@ class EngineError(DiscreetError):
 
 class LedgerError(DiscreetError):
     """The ledger cannot be opened, written or believed. Nothing was computed and nothing sent."""
+
+
+class RemoteError(DiscreetError):
+    """A curator elsewhere cannot be reached, refuses the caller, or answers what cannot be read.
+
+    Attributes:
+        kind: "unauthorized", "forbidden", "limit", "busy" or "internal", as the server says it;
+            "unreachable" where no answer came, "unreadable" where it made no sense.
+        key: the key of the question, where it had one: asking again under it is charged once.
+    """
+
+    def __init__(self, message: str, *, kind: str, key: str | None = None) -> None:
+        self.kind = kind
+        self.key = key
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(type(self), kind=self.kind, key=self.key), (str(self),)

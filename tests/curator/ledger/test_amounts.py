@@ -156,3 +156,18 @@ def test_what_cannot_be_charged_is_an_error_of_ours():
 def test_limits_fit_64_bits(epsilon, delta):
     most = limit_of(epsilon=epsilon, delta=delta).most
     assert max(most.main, most.delta) < 2**63
+
+
+@given(st.integers(0, 10**15), st.integers(0, 10**19), st.sampled_from(["pure", "zcdp"]))
+def test_amounts_as_exact_text_and_back(main, delta, accounting):
+    told = Amount(main, delta).to_dict(accounting)
+    assert all(isinstance(text, str) for text in told.values())
+    assert Amount.from_dict(told, accounting) == Amount(main, delta)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epsilon": "1/3", "delta": "0"}, {"epsilon": "x", "delta": "0"}]
+)
+def test_an_amount_that_is_none_of_whole_units_is_refused(wrong):
+    with pytest.raises(ParameterError, match="epsilon"):
+        Amount.from_dict(wrong, "pure")

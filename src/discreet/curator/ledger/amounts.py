@@ -15,14 +15,14 @@ Tested by tests/curator/ledger/test_amounts.py
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
 from discreet.errors import ParameterError, QueryError
-from discreet.exact import Exact
+from discreet.exact import Exact, rational, whole
 from discreet.privacy.convert import largest_rho
 from discreet.privacy.filter import DELTA, EPSILON, GAMMA, RHO, prices
 from discreet.privacy.guarantee import (
@@ -40,6 +40,7 @@ __all__ = ["NOTHING", "Accounting", "Amount", "Limit", "cost_of", "decimal", "li
 
 Accounting = Literal["pure", "zcdp"]
 MAIN, DELTAS = 10**12, 10**21
+_MAIN: dict[Accounting, str] = {"pure": "epsilon", "zcdp": "rho"}
 LARGEST_DELTA = Fraction(1, 128)
 """Beyond it a delta promises nothing, and its units would not fit 64 bits."""
 
@@ -69,14 +70,24 @@ class Amount:
         """The delta."""
         return Fraction(self.delta, DELTAS)
 
+    def to_dict(self, accounting: Accounting) -> dict[str, str]:
+        """As exact text: {"epsilon": "1/2", "delta": "0"}, or with "rho"."""
+        return {_MAIN[accounting]: str(self.value()), "delta": str(self.failing())}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, str], accounting: Accounting) -> Amount:
+        """Read `to_dict` back; an amount that is none of whole units is refused."""
+        main = rational(values[_MAIN[accounting]], name=_MAIN[accounting]) * MAIN
+        delta = rational(values["delta"], name="delta") * DELTAS
+        return cls(whole(main, name=_MAIN[accounting]), whole(delta, name="delta"))
+
     def said(self, accounting: Accounting) -> str:
         """In words, rounded for people: "epsilon 0.5, delta 1e-06".
 
         >>> Amount(500_000_000_000).said("pure")
         'epsilon 0.5'
         """
-        name = "epsilon" if accounting == "pure" else "rho"
-        words = f"{name} {_short(self.value())}"
+        words = f"{_MAIN[accounting]} {_short(self.value())}"
         return f"{words}, delta {float(self.failing()):.4g}" if self.delta else words
 
 

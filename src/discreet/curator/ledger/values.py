@@ -1,6 +1,6 @@
 """What goes into a ledger and comes out: accounts, claims, charges, answers.
 
-Tested by tests/curator/ledger/test_ledger.py
+Tested by tests/curator/ledger/test_ledger.py, tests/curator/ledger/test_values.py
 """
 
 from __future__ import annotations
@@ -9,7 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+<<<<<<< HEAD
 from discreet.curator.ledger.amounts import Accounting, Amount, decimal
+=======
+from discreet.curator.ledger.amounts import Accounting, Amount
+from discreet.errors import ParameterError
+>>>>>>> efc22a9 (Ask a curator on another machine like one in this process)
 
 __all__ = ["Account", "Charge", "Claim", "Done", "Pending"]
 
@@ -30,6 +35,7 @@ class Account:
         """What may still be spent; nothing of a sealed account."""
         return Amount(0) if self.sealed else self.total - self.spent
 
+<<<<<<< HEAD
     def told(self) -> dict[str, Any]:
         """As plain values, with exact decimals."""
         main = "epsilon" if self.accounting == "pure" else "rho"
@@ -39,6 +45,27 @@ class Account:
         }
         kind = {"account": self.name, "accounting": self.accounting}
         return {**kind, **amounts, "retired": self.sealed}
+=======
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values fit for JSON, numbers as exact text; `from_dict` reads it back."""
+        return {
+            "account": self.name,
+            "accounting": self.accounting,
+            "total": self.total.to_dict(self.accounting),
+            "spent": self.spent.to_dict(self.accounting),
+            "left": self.left.to_dict(self.accounting),
+            "retired": self.sealed,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Account:
+        """Read `to_dict` back; the number that a ledger gave the account is not told, and 0."""
+        accounting, sealed = values["accounting"], values["retired"]
+        if accounting not in ("pure", "zcdp") or not isinstance(sealed, bool):
+            raise ParameterError("accounting", accounting, "and retired must be those of a ledger")
+        total, spent = (Amount.from_dict(values[name], accounting) for name in ("total", "spent"))
+        return cls(0, str(values["account"]), accounting, total, spent, sealed)
+>>>>>>> efc22a9 (Ask a curator on another machine like one in this process)
 
 
 @dataclass(frozen=True, slots=True)
