@@ -199,7 +199,7 @@ def budget(
     if analyst is not None:
         accounts = [one for one in accounts if one.name.endswith(f"@{analyst}")]
     if as_json:
-        typer.echo(json.dumps([one.told() for one in accounts], indent=2))
+        typer.echo(json.dumps([one.to_dict() for one in accounts], indent=2))
         return
     if not accounts:
         typer.echo("Nothing was asked yet; the first question opens the budget.")

@@ -71,8 +71,8 @@ class Amount:
         return Fraction(self.delta, DELTAS)
 
     def to_dict(self, accounting: Accounting) -> dict[str, str]:
-        """As exact text: {"epsilon": "1/2", "delta": "0"}, or with "rho"."""
-        return {_MAIN[accounting]: str(self.value()), "delta": str(self.failing())}
+        """As exact text: {"epsilon": "0.5", "delta": "0"}, or with "rho"."""
+        return {_MAIN[accounting]: decimal(self.main), "delta": decimal(self.delta, 21)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, str], accounting: Accounting) -> Amount:

@@ -9,12 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-<<<<<<< HEAD
-from discreet.curator.ledger.amounts import Accounting, Amount, decimal
-=======
 from discreet.curator.ledger.amounts import Accounting, Amount
 from discreet.errors import ParameterError
->>>>>>> efc22a9 (Ask a curator on another machine like one in this process)
 
 __all__ = ["Account", "Charge", "Claim", "Done", "Pending"]
 
@@ -35,17 +31,6 @@ class Account:
         """What may still be spent; nothing of a sealed account."""
         return Amount(0) if self.sealed else self.total - self.spent
 
-<<<<<<< HEAD
-    def told(self) -> dict[str, Any]:
-        """As plain values, with exact decimals."""
-        main = "epsilon" if self.accounting == "pure" else "rho"
-        amounts = {
-            name: {main: decimal(amount.main), "delta": decimal(amount.delta, 21)}
-            for name, amount in (("spent", self.spent), ("total", self.total), ("left", self.left))
-        }
-        kind = {"account": self.name, "accounting": self.accounting}
-        return {**kind, **amounts, "retired": self.sealed}
-=======
     def to_dict(self) -> dict[str, Any]:
         """As plain values fit for JSON, numbers as exact text; `from_dict` reads it back."""
         return {
@@ -65,7 +50,6 @@ class Account:
             raise ParameterError("accounting", accounting, "and retired must be those of a ledger")
         total, spent = (Amount.from_dict(values[name], accounting) for name in ("total", "spent"))
         return cls(0, str(values["account"]), accounting, total, spent, sealed)
->>>>>>> efc22a9 (Ask a curator on another machine like one in this process)
 
 
 @dataclass(frozen=True, slots=True)

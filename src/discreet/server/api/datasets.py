@@ -47,4 +47,4 @@ def dataset(name: str, who: Anyone, request: Request) -> dict[str, Any]:
 @routes.get("/budget", responses=statuses(503))
 def budget(who: Anyone, request: Request) -> dict[str, Any]:
     """What was spent and what is left: of the own allowances, or of everybody."""
-    return {"accounts": [one.told() for one in service_of(request).accounts(who)]}
+    return {"accounts": [one.to_dict() for one in service_of(request).accounts(who)]}

@@ -61,7 +61,7 @@ def budgets(service: Service, who: Credential, name: str) -> list[dict[str, Any]
     found = []
     for account, parts in blocks.items():
         if account in known:
-            found.append({**_budget(known[account].told()), "blocks": parts})
+            found.append({**_budget(known[account].to_dict()), "blocks": parts})
     return found
 
 
