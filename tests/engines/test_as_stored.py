@@ -160,8 +160,9 @@ def test_what_is_computed_with_has_64_bits(name):
 
 def test_a_condition_computes_in_64_bits():
     engine, rows, schema, (g, n, m) = narrow(EDGE)
-    where = t.compare("<", t.add(n, m), t.constant(2 * HIGH))
-    check(engine, rows, Request(schema, where, (Part((g,), (Total(n, 1, 0),), NONE),)))
+    where = t.compare("<", t.add(n, m, minus=True), t.constant(2 * HIGH))
+    totals = (Total(n, 1, 0), Total(m, 1, 0))
+    check(engine, rows, Request(schema, where, (Part((g,), totals, NONE),)))
 
 
 @pytest.mark.parametrize("grid", ["1/3", "0.01", 7])
