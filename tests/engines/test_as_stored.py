@@ -167,7 +167,7 @@ def test_a_condition_computes_in_64_bits():
 
 @pytest.mark.parametrize("grid", ["1/3", "0.01", 7])
 def test_another_grid_is_arithmetic(grid):
-    ends = (-2_100_000_000, 2_100_000_000)  # multiples of all three
+    ends = (-2_205_000_000, 2_205_000_000)  # beyond all values, multiples of all three
     engine, rows, schema, (g, n, _) = narrow(Bounds(*ends, grid, missing=0))
     check(engine, rows, Request(schema, None, (Part((g,), (Total(n, 1, 0),), NONE),)))
 
