@@ -143,6 +143,16 @@ def test_a_key_that_differs_anywhere_is_nobodys(access):
     assert access.by_key(text) is not None
 
 
+def test_a_hash_serves_no_other_key(access, ledger):
+    """Who can write to the table cannot put the own secret under another's id."""
+    mine, other = access.make_key("alice", by="x"), access.make_key("olga", by="x")
+    which, secret = mine.split("_")[1:]
+    copied = f"UPDATE discreet_key SET mac = (SELECT mac FROM discreet_key WHERE id = '{which}')"
+    ledger._database._raw.execute(copied)
+    assert access.by_key(mine) is not None
+    assert access.by_key(f"dk_{other.split('_')[1]}_{secret}") is None
+
+
 def test_an_unknown_id_takes_the_same_way(access, ledger, monkeypatch):
     """One look into the table and one comparison of equal length, in constant time."""
     text = access.make_key("alice", by="x")
