@@ -126,7 +126,6 @@ class Rehearsal:
     def _answered(self, question: Question, wanted: Wanted, who: str) -> Record:
         asking = self._asking
         asking.begin()
-        asking.supposed(question, wanted)  # refused here, nothing was searched for
         answering = Answering(asking.engine)
         plan = self._ready(question, answering)
         target = wanted(plan, asking.schema)
