@@ -8,14 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import uvicorn
 from tests.curator.payroll import POLICY, write_rows
 
 from discreet.curator.access import passwords
 from discreet.curator.curator import Curator
 from discreet.curator.policy.reading import read_policy
-from discreet.server.app import make_app
-from discreet.server.run import bound
+from discreet.server.run import bound, server_of
 from discreet.server.service import Service
 from discreet.server.settings import Settings
 
@@ -55,6 +53,12 @@ class Running:
     service: Service
     port: int
     keys: dict
+    server: object = None
+
+    @property
+    def app(self):
+        """The application inside."""
+        return self.server.config.app._app
 
     @property
     def address(self):
@@ -109,11 +113,7 @@ def running(path, *, deadlines=(Fraction(1, 10), Fraction(1, 2)), people=PEOPLE,
             service.access.add(name, role, password=PASSWORD, by="tests")
         keys[name] = service.access.make_key(name, by="tests")
     listening = bound(made)
-    config = uvicorn.Config(
-        make_app(service), log_level="critical", access_log=False, server_header=False,
-        date_header=False, lifespan="on", timeout_graceful_shutdown=5,
-    )  # fmt: skip
-    server = uvicorn.Server(config)
+    server = server_of(service)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     until = time.monotonic() + 20
@@ -121,7 +121,7 @@ def running(path, *, deadlines=(Fraction(1, 10), Fraction(1, 2)), people=PEOPLE,
         assert time.monotonic() < until, "the server did not start"
         time.sleep(0.01)
     try:
-        yield Running(service, listening.getsockname()[1], keys)
+        yield Running(service, listening.getsockname()[1], keys, server)
     finally:
         server.should_exit = True
         thread.join(20)

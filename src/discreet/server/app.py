@@ -18,13 +18,12 @@ from starlette.exceptions import HTTPException
 
 from discreet.errors import DiscreetError
 from discreet.server.api import datasets, ledgers, owners, questions, releases
-from discreet.server.guard import App, Guard
+from discreet.server.guard import Guard
 from discreet.server.identity import Anyone, checked_routes, service_of
 from discreet.server.limits import Alone, Rate
 from discreet.server.page import analyst, assets, frame, signing
 from discreet.server.problems import KINDS, Problem, problem_of
 from discreet.server.service import Service
-from discreet.version import VERSION
 
 __all__ = ["PUBLIC", "make_app"]
 
@@ -39,7 +38,7 @@ _WORDS = {
 }
 
 
-def make_app(service: Service) -> App:
+def make_app(service: Service) -> Guard:
     """The application around a service, which it closes when it ends."""
 
     @asynccontextmanager
@@ -57,8 +56,9 @@ def make_app(service: Service) -> App:
             service.close()
 
     app = FastAPI(
-        title="discreet", version=VERSION, openapi_url=None, docs_url=None, redoc_url=None,
+        title="discreet", version="1", openapi_url=None, docs_url=None, redoc_url=None,
         lifespan=living, description=__doc__, separate_input_output_schemas=False,
+        redirect_slashes=False,
     )  # fmt: skip
     server = service.settings.server
     app.state.service = service
@@ -70,7 +70,8 @@ def make_app(service: Service) -> App:
     _routes(app)
     _failures(app)
     checked_routes(app, PUBLIC)
-    return Guard(app, service.settings)
+    guard = app.state.guard = Guard(app, service.settings)
+    return guard
 
 
 def _routes(app: FastAPI) -> None:
@@ -87,7 +88,8 @@ def _routes(app: FastAPI) -> None:
     def ready(request: Request) -> Response:
         """Whether questions can be asked: not while it stops, not without its ledger."""
         service = service_of(request)
-        good = bool(request.app.state.ready)
+        state = request.app.state
+        good = bool(state.ready) and not state.guard.stopping
         try:
             good = good and service.ledger.policy[0] == service.policy.fingerprint
         except Exception as error:  # noqa: BLE001 - only whether it works is told

@@ -1,7 +1,11 @@
 """Before and behind every route: which host was meant, how long a body may be, which headers go.
 
 Written for ASGI itself: a body is counted while it arrives, a slow one is cut off, and no route
-begins before all of it is there.
+begins before all of it is there. What two readers could read in two ways is refused: a header that
+is there twice, a body with two lengths, JSON with a name twice, with numbers that are none or
+larger than anybody needs, or nested deeper than any request here.
+
+A server that stops finishes what it has begun and begins nothing more.
 Tested by tests/server/test_guard.py
 """
 
@@ -9,13 +13,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from discreet.server.problems import Problem
 from discreet.server.settings import LONGEST_BODY, Settings
 
-__all__ = ["Guard", "headers_of"]
+__all__ = ["App", "Guard", "headers_of", "read_json"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -23,6 +28,15 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::[0-9]{1,5})?")
+_ONCE = (
+    b"authorization", b"content-length", b"content-type", b"host", b"idempotency-key", b"origin",
+    b"transfer-encoding", b"x-csrf-token",
+)  # fmt: skip
+"""Headers of which a second one would be read by one and not by another."""
+_DEEPEST, _DIGITS = 32, 400
+_STOPPING = "this server is stopping; nothing was charged"
+_FAILED = "something failed, and the data owner can see what"
 _LARGE = f"a request may have at most {LONGEST_BODY:,} bytes"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -52,10 +66,16 @@ class Guard:
     Args:
         app: what answers.
         settings: names, limits.
+
+    Attributes:
+        stopping: whether nothing is begun any more.
+        running: how many requests are being answered; those after its health do not count.
+        until: when a stop waits for them no longer.
     """
 
     def __init__(self, app: App, settings: Settings) -> None:
         self._app, self._settings = app, settings
+        self.stopping, self.running, self.until = False, 0, 0.0
         self._headers = [(k.encode(), v.encode()) for k, v in headers_of(settings).items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,6 +83,16 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["path"].startswith("/health/"):
+            await self._answer(scope, receive, send)
+            return
+        self.running += 1
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self.running -= 1
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
 
         async def sending(message: Message) -> None:
@@ -79,27 +109,33 @@ class Guard:
 
         try:
             self._check(scope)
-            await self._app(scope, await self._whole(receive), sending)
+            await self._app(scope, await self._whole(scope, receive), sending)
         except Problem as problem:
             if begun:
                 raise
             await _tell(problem, sending)
+        except Exception:
+            if not begun:  # the form is the usual one, whatever it is
+                await _tell(Problem("internal", _FAILED), sending)
+            raise
 
     def _check(self, scope: Scope) -> None:
-        headers = [(name.lower(), value) for name, value in scope["headers"]]
-        hosts = [value for name, value in headers if name == b"host"]
-        names = self._settings.names
-        if len(hosts) != 1:
+        headers = _single(scope)
+        host = _HOST.fullmatch(headers.get(b"host", b"").decode("latin-1").lower())
+        if host is None:
             raise Problem("malformed", "a request names one host")
-        host = hosts[0].decode("latin-1").lower()
-        bare = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if names and bare not in names and host not in names:
+        names = self._settings.names
+        if names and host[0] not in names and host[1] not in names:
             raise Problem("malformed", "this server is not called by that name")
-        lengths = [value for name, value in headers if name == b"content-length"]
-        if any(not value.isdigit() or int(value) > LONGEST_BODY for value in lengths):
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            raise Problem("malformed", "a body has one length")
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or len(length) > 20 or int(length) > LONGEST_BODY:
             raise Problem("too_large", _LARGE)
+        if self.stopping and not scope["path"].startswith("/health/"):
+            raise Problem("busy", _STOPPING, headers={"Retry-After": "1"})
 
-    async def _whole(self, receive: Receive) -> Receive:
+    async def _whole(self, scope: Scope, receive: Receive) -> Receive:
         """Wait for all of a body, and hand it on in one piece."""
         parts, size, more = [], 0, True
         try:
@@ -116,6 +152,11 @@ class Guard:
         except TimeoutError:
             raise Problem("late", "the request took too long to arrive") from None
         body = b"".join(parts)
+        if body and scope["path"].startswith("/api/"):
+            kind = _single(scope).get(b"content-type", b"").partition(b";")[0]
+            if kind.strip().lower() != b"application/json":
+                raise Problem("media", "send JSON, as application/json")
+            read_json(body)
         told = False
 
         async def receiving() -> Message:
@@ -126,6 +167,61 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         return receiving
+
+
+def _single(scope: Scope) -> dict[bytes, bytes]:
+    """The headers of which there may be one."""
+    found: dict[bytes, bytes] = {}
+    for given, value in scope["headers"]:
+        name = given.lower()
+        if name in _ONCE:
+            if name in found:
+                raise Problem("malformed", f"{name.decode()} is there twice")
+            found[name] = value
+    return found
+
+
+def read_json(body: bytes) -> Any:
+    """JSON that every reader reads alike; Problem for any other.
+
+    >>> read_json(b'{"epsilon": "0.5"}')
+    {'epsilon': '0.5'}
+    """
+    try:
+        text = body.decode("utf-8")
+        found = json.loads(
+            text, object_pairs_hook=_pairs, parse_constant=_no_number, parse_int=_integer
+        )
+        if _deeper(found, _DEEPEST):
+            raise Problem("malformed", "the JSON is nested too deeply")
+    except (ValueError, RecursionError):
+        raise Problem("malformed", "the body is no JSON in UTF-8 that can be read") from None
+    return found
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise Problem("malformed", "the JSON has a name twice")
+    return found
+
+
+def _no_number(said: str) -> Any:
+    raise Problem("malformed", f"{said} is no JSON")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _DIGITS:
+        raise Problem("malformed", "the JSON has a number that is too long")
+    return int(digits)
+
+
+def _deeper(value: object, most: int) -> bool:
+    """Whether lists and objects are nested deeper than this."""
+    if not isinstance(value, list | dict):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return most == 0 or any(_deeper(one, most - 1) for one in inner)
 
 
 async def _tell(problem: Problem, send: Send) -> None:

@@ -7,11 +7,12 @@ Tested by tests/server/test_identity.py
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, cast
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
 
 from discreet.curator.access import Credential, Session
 from discreet.server.problems import Problem
@@ -84,15 +85,23 @@ def origin_is_own(request: Request) -> bool:
     origin = request.headers.get("origin")
     if origin is None:
         return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
-    return origin.partition("://")[2] == request.headers.get("host", "")
+    scheme, _, host = origin.partition("://")
+    secure = service_of(request).settings.secure
+    return scheme in (("https",) if secure else ("http", "https")) and (
+        host == request.headers.get("host")
+    )
 
 
-def _role(*roles: str) -> Callable[[Request], Credential]:
+def _role(*roles: str, whole: bool = False) -> Callable[[Request], Credential]:
+    """Who has one of these roles; `whole` is what reaches beyond the datasets of a narrow scope."""
+
     def wanted(request: Request) -> Credential:
         found = _credential(request)
         if found.person.role not in roles:
             listed = " or ".join(roles)
             raise Problem("forbidden", f"this is for the role {listed}, not {found.person.role}")
+        if whole and found.datasets is not None:
+            raise Problem("forbidden", "this is not for who is limited to some datasets")
         return found
 
     wanted.roles = roles  # type: ignore[attr-defined]
@@ -102,8 +111,8 @@ def _role(*roles: str) -> Callable[[Request], Credential]:
 Anyone = Annotated[Credential, Depends(_role("owner", "analyst", "auditor"))]
 Askers = Annotated[Credential, Depends(_role("owner", "analyst"))]
 Analysts = Annotated[Credential, Depends(_role("analyst"))]
-Auditors = Annotated[Credential, Depends(_role("owner", "auditor"))]
-Owner = Annotated[Credential, Depends(_role("owner"))]
+Auditors = Annotated[Credential, Depends(_role("owner", "auditor", whole=True))]
+Owner = Annotated[Credential, Depends(_role("owner", whole=True))]
 
 
 def roles_of(route: APIRoute) -> tuple[str, ...]:
@@ -118,12 +127,21 @@ def roles_of(route: APIRoute) -> tuple[str, ...]:
 def checked_routes(app: FastAPI, public: set[str]) -> dict[str, Any]:
     """Every route with its roles; AssertionError for one that forgot to say who may use it."""
     found: dict[str, Any] = {}
-    for route in app.routes:
-        if not isinstance(route, APIRoute):
-            continue
-        roles = roles_of(route)
-        if not roles and route.path not in public:
-            raise AssertionError(f"{route.path} says no role")
-        for method in route.methods or ():
-            found[f"{method} {route.path}"] = roles
+    for path, route in _every(app.routes):
+        roles = roles_of(route) if isinstance(route, APIRoute) else ()
+        if not roles and path not in public:
+            raise AssertionError(f"{path} says no role")
+        for method in getattr(route, "methods", None) or ():
+            found[f"{method} {path}"] = roles
     return found
+
+
+def _every(routes: Sequence[BaseRoute], before: str = "") -> Iterator[tuple[str, BaseRoute]]:
+    """Every route with its path, also those of routers that FastAPI keeps whole."""
+    for route in routes:
+        included = getattr(route, "original_router", None)
+        if included is None:
+            yield before + str(getattr(route, "path", repr(route))), route
+        else:
+            context = cast("Any", route).include_context
+            yield from _every(included.routes, before + context.prefix)

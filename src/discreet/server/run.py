@@ -1,25 +1,34 @@
 """Run the server: bind, say where it is, stop gracefully.
 
-A stop waits for questions that are being answered, up to the longest deadline; what does not end by
-then stays charged, and goes on when it is asked again under its key.
+A stop begins with `/health/ready` saying 503, and nothing more is begun; requests that are being
+answered are waited for, up to the longest deadline; then nothing is listened to any more. What does
+not end by then stays charged, and goes on when it is asked again under its key. A second signal
+cuts that short.
 Tested by tests/server/test_run.py
 """
 
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import ParameterError
 from discreet.server.app import make_app
+from discreet.server.guard import Guard
 from discreet.server.service import Service
 from discreet.server.settings import Settings
 
-__all__ = ["address_of", "run"]
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["address_of", "run", "server_of"]
 
 _GRACE = 10
 """Seconds beyond the longest deadline that a stop waits."""
+_CONNECTIONS = 512
+"""Connections at once; who comes later is told 503."""
 
 
 def bound(settings: Settings) -> socket.socket:
@@ -48,6 +57,45 @@ def address_of(settings: Settings, listening: socket.socket) -> str:
     return f"{scheme}://{shown}:{port}"
 
 
+def server_of(service: Service) -> uvicorn.Server:
+    """The server, ready to run: with limits of its own, and a stop that lets questions end."""
+    import uvicorn  # noqa: PLC0415 - only who serves needs it
+
+    from discreet.server.connections import connections_of  # noqa: PLC0415
+
+    settings = service.settings
+    server, guard = settings.server, make_app(service)
+    longest = int(server.deadlines[-1]) + _GRACE
+    tls: dict[str, Any] = {}
+    if server.certificate is not None and server.private_key is not None:
+        tls = {"ssl_certfile": server.certificate, "ssl_keyfile": server.private_key}
+    config = uvicorn.Config(
+        guard, log_level="error", access_log=False, server_header=False, date_header=False,
+        proxy_headers=False, lifespan="on", timeout_keep_alive=75, ws="none", **tls,
+        timeout_graceful_shutdown=_GRACE, limit_concurrency=_CONNECTIONS,
+        http=connections_of(settings), h11_max_incomplete_event_size=32 * 1024,
+    )  # fmt: skip
+
+    class Stopping(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            if guard.stopping:
+                super().handle_exit(sig, frame)
+                return
+            stop(guard, longest)
+
+        async def on_tick(self, counter: int) -> bool:
+            if guard.stopping and (guard.running == 0 or time.monotonic() > guard.until):
+                self.should_exit = True
+            return await super().on_tick(counter)
+
+    return Stopping(config)
+
+
+def stop(guard: Guard, longest: float) -> None:
+    """Begin nothing more; what runs has so many seconds."""
+    guard.stopping, guard.until = True, time.monotonic() + longest
+
+
 def run(service: Service, *, started: Callable[[str], None] = lambda _: None) -> None:
     """Serve until the process is told to stop.
 
@@ -55,22 +103,9 @@ def run(service: Service, *, started: Callable[[str], None] = lambda _: None) ->
         service: what is served; it is closed in the end.
         started: told the address once it listens.
     """
-    import uvicorn  # noqa: PLC0415 - only who serves needs it
-
-    settings = service.settings
-    server = settings.server
-    listening = bound(settings)
-    tls: dict[str, Any] = {}
-    if server.certificate is not None and server.private_key is not None:
-        tls = {"ssl_certfile": server.certificate, "ssl_keyfile": server.private_key}
-    config = uvicorn.Config(
-        make_app(service), log_level="warning", access_log=False, server_header=False,
-        date_header=False, proxy_headers=False, lifespan="on", timeout_keep_alive=75, **tls,
-        timeout_graceful_shutdown=int(server.deadlines[-1]) + _GRACE, limit_concurrency=512,
-        h11_max_incomplete_event_size=32 * 1024, ws="none",
-    )  # fmt: skip
-    started(address_of(settings, listening))
+    listening = bound(service.settings)
+    started(address_of(service.settings, listening))
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        server_of(service).run(sockets=[listening])
     finally:
         listening.close()

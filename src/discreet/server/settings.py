@@ -61,7 +61,9 @@ class Settings:
         """By which names it may be called; empty for any."""
         if self.server.names:
             return frozenset(name.lower() for name in self.server.names)
-        return frozenset(_LOCAL) if is_loopback(self.server.host) else frozenset()
+        host = self.server.host.strip("[]").lower()
+        own = f"[{host}]" if ":" in host else host
+        return frozenset((*_LOCAL, own)) if is_loopback(host) else frozenset()
 
     @property
     def secure(self) -> bool:

@@ -11,7 +11,7 @@ from discreet.server.api.models import Told
 
 __all__ = ["ALWAYS", "statuses"]
 
-ALWAYS = (400, 401, 403, 408, 413, 429, 500)
+ALWAYS = (400, 401, 403, 408, 413, 415, 429, 500, 503)
 """What every route with a role may answer."""
 _WORDS = {
     400: "The request cannot be read.",
@@ -22,6 +22,7 @@ _WORDS = {
     408: "The request took too long to arrive.",
     409: "The key belongs to another question.",
     413: "The request is too large.",
+    415: "A body has to be JSON, as application/json.",
     422: "The question or a parameter is wrong; nothing was charged.",
     429: "Too many requests; Retry-After says when to come back.",
     500: "A fault of the program.",

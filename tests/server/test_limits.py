@@ -1,0 +1,75 @@
+"""Buckets and turns, with a clock of their own."""
+
+import threading
+
+import pytest
+
+from discreet.server import limits
+from discreet.server.limits import Alone, Rate
+from discreet.server.problems import Problem
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def refused(rate, name):
+    """The seconds to wait; None for who is let in."""
+    try:
+        rate.take(name)
+    except Problem as problem:
+        return int(problem.headers["Retry-After"])
+    return None
+
+
+def test_so_many_a_minute_and_each_for_itself():
+    clock = Clock()
+    rate = Rate(6, "tries", clock=clock)
+    assert [refused(rate, "a") for _ in range(8)] == [None] * 6 + [10, 10]
+    assert refused(rate, "b") is None
+    clock.now = 9.9
+    assert refused(rate, "a") == 1
+    clock.now = 10
+    assert refused(rate, "a") is None  # who comes when told is let in, and refusals cost nothing
+    assert refused(rate, "a") == 10
+    clock.now = 10_000
+    assert [refused(rate, "a") for _ in range(7)] == [None] * 6 + [10]
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(limits, "_MOST", 3)
+    rate = Rate(1, "tries", clock=Clock())
+    for name in "abcd":
+        rate.take(name)
+    assert len(rate._left) == 3
+    assert refused(rate, "d") is not None
+    assert refused(rate, "a") is None  # forgotten: it starts anew
+
+
+def test_threads_share_a_bucket():
+    rate, granted = Rate(50, "tries", clock=Clock()), []
+
+    def work():
+        granted.extend(1 for _ in range(20) if refused(rate, "a") is None)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(granted) == 50
+
+
+def test_one_at_a_time_for_each_name():
+    alone = Alone()
+    with alone.turn("a"), alone.turn("b"):
+        with pytest.raises(Problem) as problem, alone.turn("a"):
+            pass
+        assert problem.value.headers["Retry-After"] == "1"
+    with pytest.raises(ValueError, match="x"), alone.turn("a"):
+        raise ValueError("x")
+    with alone.turn("a"):
+        pass
