@@ -12,6 +12,7 @@ Tested by tests/server/test_service.py
 from __future__ import annotations
 
 import queue
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -38,6 +39,9 @@ from discreet.server.problems import Problem
 from discreet.server.settings import Settings
 
 __all__ = ["Holding", "Service"]
+
+_KEY = re.compile(r"[0-9A-Za-z_-]{1,64}")
+"""What the name of an answer looks like; others are not looked for."""
 
 
 class Holding:
@@ -216,12 +220,13 @@ class Service:
 
     def accounts(self, who: Credential) -> list[Account]:
         """The budgets that somebody may know of: an analyst the own allowances, others all."""
-        found = self.ledger.accounts.values()
+        found = list(self.ledger.accounts.values())
+        if who.datasets is not None:
+            families = {one.family for one in self.datasets(who).values()}
+            found = [x for x in found if x.name.partition("@")[0].partition("/")[0] in families]
         if who.person.role == "analyst":
             return [one for one in found if one.name.endswith(f"@{who.person.name}")]
-        families = {one.family for one in self.datasets(who).values()}
-        people = [one for one in found if one.name.partition("@")[0].partition("/")[0] in families]
-        return people if who.datasets is not None else list(found)
+        return found
 
     def shown(self, who: Credential, record: Record) -> Record:
         """A record as somebody may see it.
@@ -287,7 +292,7 @@ class Service:
         """The same question on made-up rows; free, and nothing is read."""
         with self.part(who, question, where.get("dataset"), where.get("block")) as (curator, at):
             rehearsal = self._rehearsal(curator, str(at["dataset"]))
-        return rehearsal.ask(question, block=at["block"], **wanted)
+        return self.shown(who, rehearsal.ask(question, block=at["block"], **wanted))
 
     def _rehearsal(self, curator: Curator, name: str) -> Rehearsal:
         policy = curator.policy
@@ -314,11 +319,11 @@ class Service:
 
     def record(self, who: Credential, key: str) -> Record:
         """A stored answer, as somebody may see it: an analyst the own ones, by their whole name."""
-        done = self.ledger.answer(key)
-        if done is not None and not key.startswith("find-"):
-            own = who.person.role != "analyst" or done.analyst == who.person.name
+        done = self.ledger.answer(key) if _KEY.fullmatch(key) else None
+        own = done is not None and (who.person.role != "analyst" or done.analyst == who.person.name)
+        if own and done is not None and not key.startswith("find-"):
             record = own_record(done)
-            if own and who.may_see(record.dataset):
+            if who.may_see(record.dataset):
                 return self.shown(who, record)
         raise Problem("not_found", f"there is no release {key[:60]!r} for you")
 

@@ -1,0 +1,101 @@
+"""Bind, say where it is, stop: in the process; test_load.py stops and kills real ones."""
+
+import asyncio
+import signal
+import socket
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+import uvicorn
+from tests.server.running import prepared
+
+from discreet.curator.policy.model import Server
+from discreet.errors import ParameterError
+from discreet.server import run as running
+from discreet.server.run import address_of, bound, server_of, stop
+from discreet.server.service import Service
+from discreet.server.settings import Settings
+
+
+@pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("[::1]", "[::1]")])
+def test_where_it_is(host, shown):
+    settings = Settings(Server(host=host, port=0))
+    with bound(settings) as listening:
+        port = listening.getsockname()[1]
+        assert address_of(settings, listening) == f"http://{shown}:{port}"
+
+
+def test_everywhere_is_shown_as_this_machine(tmp_path):
+    tls = Server(host="0.0.0.0", port=0, certificate=tmp_path / "c", private_key=tmp_path / "k")
+    with bound(Settings(tls)) as listening:
+        assert address_of(Settings(tls), listening).startswith("https://localhost:")
+
+
+def test_a_port_that_is_taken():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(ParameterError, match="--port"):
+            bound(Settings(Server(port=port)))
+
+
+@pytest.fixture
+def service(tmp_path):
+    made = Service(prepared(tmp_path), settings=Settings(Server(port=0, deadlines=(Fraction(2),))))
+    yield made
+    made.close()
+
+
+def test_a_stop_waits_for_what_runs(service):
+    server = server_of(service)
+    guard = server.config.app
+    tick = lambda: asyncio.run(server.on_tick(1))
+    assert not tick()
+    guard.running = 1
+    server.handle_exit(signal.SIGTERM, None)
+    assert guard.stopping
+    assert not server.should_exit
+    assert not tick()
+    guard.running = 0
+    assert tick()
+
+
+def test_a_stop_does_not_wait_for_ever(service):
+    server = server_of(service)
+    guard = server.config.app
+    guard.running = 1
+    stop(guard, -1)
+    assert asyncio.run(server.on_tick(1))
+
+
+def test_a_second_signal_cuts_it_short(service):
+    server = server_of(service)
+    server.config.app.running = 1
+    server.handle_exit(signal.SIGTERM, None)
+    server.handle_exit(signal.SIGTERM, None)
+    assert server.should_exit
+
+
+def test_limits_and_silence(service):
+    config = server_of(service).config
+    assert config.limit_concurrency == 512
+    assert not config.access_log
+    assert not config.server_header
+    assert not config.proxy_headers  # who asks is who is connected, not who a header names
+    assert config.ws == "none"
+
+
+def test_tls(service, tmp_path):
+    settings = service.settings
+    files = {"certificate": tmp_path / "c.pem", "private_key": tmp_path / "k.pem"}
+    service.settings = replace(settings, server=replace(settings.server, **files))
+    config = server_of(service).config
+    assert (config.ssl_certfile, config.ssl_keyfile) == tuple(files.values())
+
+
+def test_run_says_where_and_lets_go(service, monkeypatch):
+    told = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: told.append(sockets[0]))
+    running.run(service, started=told.append)
+    assert told[0].startswith("http://127.0.0.1:")
+    assert told[1].fileno() == -1
