@@ -29,7 +29,7 @@ from discreet.curator.faults import note_fault
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.listing import released
 from discreet.curator.ledger.values import Account
-from discreet.curator.metadata import metadata
+from discreet.curator.metadata import MOST_LISTED, metadata
 from discreet.curator.policy.model import Dataset, Policy
 from discreet.curator.policy.reading import read_policy
 from discreet.curator.record import Record
@@ -309,7 +309,7 @@ class Service:
 
     # what is known, and what was answered
 
-    def told(self, who: Credential, name: str, *, most: int | None = None) -> dict[str, Any]:
+    def told(self, who: Credential, name: str, *, most: int | None = MOST_LISTED) -> dict[str, Any]:
         """What somebody may know of a dataset."""
         dataset, policy = self.dataset(who, name), self.policy
         with self.part(who, "", name, None) as (curator, _):

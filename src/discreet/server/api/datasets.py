@@ -5,10 +5,11 @@ Tested by tests/server/api/test_datasets.py
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 
+from discreet.curator.metadata import MOST_LISTED
 from discreet.server.api.statuses import statuses
 from discreet.server.identity import Anyone, service_of
 
@@ -37,11 +38,13 @@ def datasets(who: Anyone, request: Request) -> dict[str, Any]:
 
 
 @routes.get("/datasets/{name}", responses=statuses(404, 422, 503))
-def dataset(name: str, who: Anyone, request: Request) -> dict[str, Any]:
-    """The public metadata of one dataset."""
+def dataset(
+    name: str, who: Anyone, request: Request, keys: Literal["all"] | None = None
+) -> dict[str, Any]:
+    """The public metadata of one dataset; with `keys=all` however many keys there are."""
     service = service_of(request)
     service.dataset(who, name)
-    return service.told(who, name)
+    return service.told(who, name, most=None if keys == "all" else MOST_LISTED)
 
 
 @routes.get("/budget", responses=statuses(503))

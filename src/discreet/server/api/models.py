@@ -45,6 +45,7 @@ class Question(_Form):
     within: Number | None = None
     rows: Number | None = None
     column: Words | None = None
+    confidence: Number | None = None
 
     def price(self) -> dict[str, Any]:
         """What is said about the price, without `within`."""

@@ -47,10 +47,11 @@ def explain(question: Question, who: Askers, request: Request) -> dict[str, Any]
             found = price["epsilon"] = curator.epsilon_for(question.question, **wanted, **at)
         shown = who.person.role == "owner"
         text = curator.explain(question.question, **price, with_statement=shown, **at)
+        more: dict[str, Any] = {"confidence": question.confidence, "rows": question.rows}
         try:
-            priced = curator.price(question.question, **price, **at)
+            priced = curator.price(question.question, **price, **more, **at)
         except QueryError:  # nobody says a price: then it is explained at epsilon 1
-            priced = curator.price(question.question, **{**price, "epsilon": 1}, **at)
+            priced = curator.price(question.question, **{**price, "epsilon": 1}, **more, **at)
     told = {"text": text, "epsilon_for": None if found is None else str(found)}
     return {**told, **_price(priced), **at}
 
