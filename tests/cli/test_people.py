@@ -234,3 +234,17 @@ def test_the_ledger_tells_who_was_let_in(registered, run, open_access):
 def _file(text):
     Path("word").write_text(text)
     return "word"
+
+
+def test_the_secret_lies_where_the_policy_says(tmp_path, monkeypatch):
+    from discreet.curator.curator import Curator
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DISCREET_SECRET", raising=False)
+    text = '[ledger]\npath = "x.ledger"\n[server]\nsecret = "deep.secret"\n'
+    (tmp_path / "policy.toml").write_text(text)
+    Curator.register(tmp_path / "policy.toml")
+    arguments = ["people", "add", "policy.toml", "ann", "--role", "auditor", "--no-password"]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert (tmp_path / "deep.secret").stat().st_mode & 0o777 == 0o600
+    assert not (tmp_path / "x.ledger.secret").exists()

@@ -61,7 +61,12 @@ def _opened(where: str) -> Iterator[tuple[Place, Access]]:
 
     place = place_of(where)
     with place.open() as ledger:
-        yield place, Access.at(ledger)
+        yield place, Access.at(ledger, _secret(place))
+
+
+def _secret(place: Place) -> Path | None:
+    """The file that the policy names for the secret."""
+    return None if place.policy is None else place.policy.server.secret
 
 
 @people_app.command(cls=Plain)
@@ -179,8 +184,9 @@ def reset(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
     """
     from discreet.curator.access import Access, read_secret, secret_path  # noqa: PLC0415
 
-    with place_of(where).open() as ledger:
-        secret = read_secret(secret_path(ledger.head_path), make=True)
+    place = place_of(where)
+    with place.open() as ledger:
+        secret = read_secret(_secret(place) or secret_path(ledger.head_path), make=True)
         Access.anew(ledger, secret, by=OWNER)
     words = "All keys are revoked and all passwords forgotten; the people are still there."
     typer.echo(json.dumps({"reset": True}) if as_json else words)

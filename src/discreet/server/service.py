@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from discreet.curator.access import Access, Credential, read_secret
+from discreet.curator.access import Access, Credential
 from discreet.curator.asking import named_dataset
 from discreet.curator.claims import OWNER, own_record
 from discreet.curator.curator import Curator
@@ -123,11 +123,8 @@ class Service:
         more = {} if clock is None else {"clock": clock}
         self.ledger = Ledger(place.address, head=place.head, **more)
         try:
-            secret_file = self.settings.secret or policy.server.secret
-            secret = read_secret(
-                secret_file or self.ledger.head_path.with_suffix(".secret"), make=True
-            )
-            self.access = Access(self.ledger, secret, **more)
+            secret = self.settings.secret or policy.server.secret
+            self.access = Access.at(self.ledger, secret, clock=clock)
             self._reading, self.changing = threading.Lock(), threading.Lock()
             self._rehearsals: dict[tuple[str, str], Rehearsal] = {}
             self._holding = Holding(policy, self._curator)

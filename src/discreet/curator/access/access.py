@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from discreet.curator.access import statements as s
@@ -67,13 +68,25 @@ class Access:
         return f"<Access to the ledger {self._ledger.uid[:8]}>"
 
     @classmethod
-    def at(cls, ledger: Ledger) -> Access:
-        """With the secret of `read_secret`, from the environment or the file beside the head file.
+    def at(
+        cls,
+        ledger: Ledger,
+        secret: Path | None = None,
+        *,
+        clock: Callable[[], datetime] | None = None,
+    ) -> Access:
+        """With the secret of `read_secret`, from the environment or a file.
 
         The file is made for a ledger that knows no secret yet, and never for another.
+
+        Args:
+            ledger: an open ledger.
+            secret: the file; beside the head file if nothing is said.
+            clock: what time it is.
         """
         new = not ledger.glance(s.SECRET)
-        return cls(ledger, read_secret(secret_path(ledger.head_path), make=new))
+        file = secret or secret_path(ledger.head_path)
+        return cls(ledger, read_secret(file, make=new), clock=clock)
 
     @classmethod
     def anew(
