@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs audit torture format clean
+.PHONY: help demo serve test check bench docs audit torture format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -26,6 +26,9 @@ $(READY): pyproject.toml
 
 demo: $(READY)  ## a made-up payroll under a policy: questions, a ledger, two figures
 	@$(BIN)/discreet demo --out demo-output
+
+serve: $(READY)  ## the curator on a network, over a made-up payroll: open the address it prints
+	@$(BIN)/discreet serve --demo
 
 test: $(READY)  ## all tests
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(JOBS)
@@ -47,12 +50,12 @@ docs: $(READY)  ## the documentation site, in docs/_build/html
 audit: $(READY)  ## prove every mechanism's guarantee by enumeration
 	@$(BIN)/discreet audit
 
-torture: $(READY)  ## kill and race the ledger ten thousand times; the whole corpus on Spark (an hour)
-	@TORTURE=10000 $(BIN)/python -m pytest -q tests/curator/ledger tests/engines/test_spark.py
+torture: $(READY)  ## kill and race the ledger ten thousand times; the corpus on Spark; the server (hours)
+	@TORTURE=10000 $(BIN)/python -m pytest -q tests/curator/ledger tests/engines/test_spark.py tests/server
 
 format: $(READY)  ## rewrite the code in the house format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
 clean:  ## remove the environment and everything made
-	rm -rf $(VENV) build demo-output gallery-output docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build demo-output gallery-output discreet-demo docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,8 +10,10 @@ Tested by tests/server/test_run.py
 from __future__ import annotations
 
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import ParameterError
@@ -23,10 +25,11 @@ from discreet.server.settings import Settings
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["address_of", "run", "server_of"]
+__all__ = ["address_of", "run", "server_of", "serving"]
 
 _GRACE = 10
 """Seconds beyond the longest deadline that a stop waits."""
+_PAUSE = 0.01
 _CONNECTIONS = 512
 """Connections at once; who comes later is told 503."""
 
@@ -108,4 +111,25 @@ def run(service: Service, *, started: Callable[[str], None] = lambda _: None) ->
     try:
         server_of(service).run(sockets=[listening])
     finally:
+        listening.close()
+
+
+@contextmanager
+def serving(service: Service) -> Iterator[str]:
+    """Serve from a thread of this process, for notebooks and tests; the address.
+
+    Args:
+        service: what is served; it is closed in the end.
+    """
+    listening = bound(service.settings)
+    server = server_of(service)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(_PAUSE)
+        yield address_of(service.settings, listening)
+    finally:
+        server.should_exit = True
+        thread.join()
         listening.close()
