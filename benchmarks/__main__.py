@@ -13,7 +13,7 @@ import cryptography
 import duckdb
 import numpy as np
 
-from benchmarks import accounting, accuracy, ask, ledger, noise, scalar
+from benchmarks import accounting, accuracy, ask, ledger, noise, scalar, serve
 
 README = Path(__file__).with_name("README.md")
 ALL = {
@@ -36,6 +36,7 @@ ALL = {
     "ledger-charges": ledger.charges,
     "ledger-length": ledger.length,
     "ledger-command": ledger.command,
+    "serve-questions": serve.questions,
 }
 
 
