@@ -669,6 +669,8 @@ def test_what_is_free_is_free(curator):
     (line,) = list(curator.price(COUNT, epsilon="0.2"))
     assert line.half_width > 0
     assert curator.epsilon_for(COUNT, within=10) > 0
+    assert curator.cost(COUNT, epsilon="0.2").said("pure") == "epsilon 0.2"
+    assert curator.cost(COUNT).said("pure") == "epsilon 0.1"
     assert curator.ledger.head.seq == 5
     assert json.loads(curator.ask(COUNT).to_json())["dataset"] == "payroll"
 

@@ -44,7 +44,7 @@ from discreet.curator.ledger.values import Account, Claim, Done, Pending
 from discreet.curator.offer import largest, widths
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
-from discreet.curator.questions import Question
+from discreet.curator.questions import Question, target_of
 from discreet.curator.record import Record
 from discreet.curator.release import Release
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError, QueryError
@@ -159,6 +159,15 @@ class Curator:
         """The expected error of every number at a price; free."""
         asking = self._asking(question, dataset, block)
         return asking.price(question, **priced_at(self.policy.defaults, price))
+
+    def cost(self, question: Question, /, *, dataset: str | None = None,
+             block: str | None = None, **price: Any) -> Amount:  # fmt: skip
+        """What a question at a price would take off a budget; free."""
+        asking = self._asking(question, dataset, block)
+        plan, said = asking.plan(question), priced_at(self.policy.defaults, price)
+        target = target_of(plan, said.get("epsilon"), said.get("delta"), said.get("rho"))
+        found, _ = asking.priced(plan, target)
+        return cost_of(found.losses, self.policy.families[asking.dataset.family].accounting)
 
     def epsilon_for(self, question: Question, /, *, dataset: str | None = None,
                     block: str | None = None, **accuracy: Any) -> Decimal:  # fmt: skip

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from tests.server.running import COUNT, prepared, running, weak
+from tests.server.running import COUNT, POLICY, prepared, running, weak
 
 from discreet.curator.faults import faults
 from discreet.curator.record import Record
@@ -129,3 +129,39 @@ def test_data_that_are_gone_are_not_charged(tmp_path, monkeypatch):
         assert answer.status == 503
         assert str(tmp_path) not in answer.body.decode()
         assert server.get("/api/budget").json["accounts"][0]["spent"]["epsilon"] == "0"
+
+
+def test_a_preview_is_all_that_is_free_in_one_request(server):
+    asked = {"question": COUNT, "epsilon": "0.5", "epsilons": ["0.1", "0.5"]}
+    told = server.post("/api/preview", asked)
+    assert told.status == 200, told.body
+    first, second = told.json["points"]
+    assert [first["cost"]["epsilon"], second["cost"]["epsilon"]] == ["0.1", "0.5"]
+    assert told.json["explain"]["groups"] == 3
+    rehearsal = told.json["rehearsal"]
+    assert rehearsal["rehearsal"] is True
+    assert [row[0] for row in rehearsal["release"]["rows"]] == ["a", "b", "c"]
+    assert rehearsal["software"] == "discreet"  # an analyst sees no version
+    assert server.post("/api/preview", {"question": "SELECT x FROM payroll"}).status == 422
+    assert server.get("/api/budget").json["accounts"][0]["spent"]["epsilon"] == "0"
+
+
+def test_a_preview_says_that_bounds_are_to_be_found(server):
+    told = server.post("/api/preview", {"question": "SELECT SUM(bonus) AS b FROM payroll"})
+    assert told.status == 200, told.body
+    assert "have still to be found" in told.json["note"]
+    assert told.json["points"] == []
+    assert told.json["rehearsal"]["release"]["rows"]
+
+
+def test_a_point_tells_what_a_budget_in_rho_is_charged(tmp_path, monkeypatch):
+    weak(monkeypatch)
+    policy = POLICY.replace("epsilon = 3\n", 'accounting = "zcdp"\nrho = 3\n')
+    policy = policy.replace("allowance.staff]\nepsilon = 1", "allowance.staff]\nrho = 1")
+    with running(prepared(tmp_path, policy)) as server:
+        (point,) = server.post("/api/errors", {"question": COUNT, "epsilons": ["0.5"]}).json[
+            "points"
+        ]
+        assert server.ask(epsilon="0.5").status == 200
+        spent = server.get("/api/budget").json["accounts"][0]["spent"]["rho"]
+    assert point["cost"]["rho"] == spent

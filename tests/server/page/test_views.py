@@ -29,7 +29,7 @@ def test_a_dataset_is_told_with_a_question_that_can_be_asked(server):
     kinds = {one["name"]: one["what"] for one in told["columns"]}
     assert kinds == {"dept": "keys", "pay": "number", "bonus": "number"}
     assert told["columns"][0]["keys"] == ["a", "b"]
-    assert told["columns"][1]["range"] == "0 to 1000"
+    assert told["columns"][1]["range"] == "0 to 1000, in steps of 1"
     assert server.post("/api/explain", {"question": told["example"]}).status == 200
 
 

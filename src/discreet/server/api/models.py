@@ -85,6 +85,7 @@ class Derive(_Form):
     low: Annotated[str, Field(max_length=60)] | int | float | None = None
     high: Annotated[str, Field(max_length=60)] | int | float | None = None
     share: bool = False
+    columns: Annotated[list[Words], Field(max_length=200)] | None = None
 
 
 class PersonWanted(_Form):

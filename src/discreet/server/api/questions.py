@@ -8,12 +8,15 @@ Tested by tests/server/api/test_questions.py
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
 
 from discreet.curator.access import Credential
+from discreet.curator.curator import Curator
+from discreet.curator.ledger.amounts import Accounting, Amount, decimal
 from discreet.errors import DiscreetError, ParameterError, QueryError
 from discreet.query.explain import Price
 from discreet.server.api.models import Ask, Errors, Question
@@ -77,11 +80,27 @@ def errors(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
     points = []
     with service.part(who, question.question, **question.where()) as (curator, at):
         for epsilon in question.epsilons or POINTS:
-            more: dict[str, Any] = {"delta": question.delta, "rows": question.rows}
-            price = curator.price(question.question, epsilon=epsilon, **more, **at)
-            columns = [{"name": x.name, "error": x.error, "within": x.half_width} for x in price]
-            points.append({"epsilon": _said(epsilon), "groups": price.groups, "columns": columns})
+            said = {"epsilon": epsilon, "delta": question.delta, **at}
+            price = curator.price(question.question, rows=question.rows, **said)
+            cost = curator.cost(question.question, **said)
+            points.append(_point(epsilon, price, cost, _accounting(curator, at)))
     return {"points": points, **at}
+
+
+def _accounting(curator: Curator, at: Mapping[str, Any]) -> Accounting:
+    policy = curator.policy
+    return policy.families[policy.datasets[at["dataset"]].family].accounting
+
+
+def _point(epsilon: object, price: Price, cost: Amount, how: Accounting) -> dict[str, Any]:
+    """The error of every number at one price, and what the price takes off a budget."""
+    main = "epsilon" if how == "pure" else "rho"
+    return {
+        "epsilon": _said(epsilon),
+        "groups": price.groups,
+        "cost": {main: decimal(cost.main), "delta": decimal(cost.delta, 21)},
+        "columns": [{"name": x.name, "error": x.error, "within": x.half_width} for x in price],
+    }
 
 
 def _said(number: object) -> str:
@@ -96,6 +115,20 @@ def rehearse(question: Question, who: Askers, request: Request) -> dict[str, Any
     wanted = {**question.price(), **question.accuracy()}
     record = service.rehearse(who, question.question, question.where(), **wanted)
     return {"rehearsal": True, **record.to_dict()}
+
+
+@routes.post("/preview", responses=statuses(402, 404, 422, 503))
+def preview(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
+    """All that can be known before paying, in one request: words, errors, a rehearsal; free.
+
+    Where bounds are to be found first, nothing is known of errors, and a note says why.
+    """
+    played = rehearse(question, who, request)  # what cannot be asked is refused here
+    try:
+        told, points, note = explain(question, who, request), errors(question, who, request), ""
+    except QueryError as error:
+        told, points, note = None, {"points": []}, str(error)
+    return {"explain": told, "points": points["points"], "note": note, "rehearsal": played}
 
 
 @routes.post("/ask", responses=statuses(402, 404, 409, 422, 503))

@@ -94,11 +94,11 @@ def derived(release: Release, wanted: Derive) -> Release:
     if wanted.column is None:
         if wanted.by is None:
             raise ParameterError("by", None, "or column, low and high must be said")
-        return rolled_up(release, by=wanted.by)
+        return rolled_up(release, by=wanted.by, columns=wanted.columns)
     if wanted.by is not None or wanted.low is None or wanted.high is None:
         raise ParameterError("column", wanted.column, "goes with low and high, and without by")
     low, high = _end(release, wanted.column, wanted.low), _end(release, wanted.column, wanted.high)
-    return between(release, wanted.column, low, high, share=wanted.share)
+    return between(release, wanted.column, low, high, share=wanted.share, columns=wanted.columns)
 
 
 def _end(release: Release, column: str, said: str | float) -> Any:

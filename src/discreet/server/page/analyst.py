@@ -5,16 +5,22 @@ Tested by tests/server/page/test_analyst.py
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from discreet.server.identity import Anyone, service_of
+from discreet.server.identity import Anyone, Askers, service_of
 from discreet.server.page.frame import HOME, render, signed_in
 from discreet.server.page.views import MOST_KEYS, described
 
 __all__ = ["routes"]
 
 routes = APIRouter(tags=["page"], include_in_schema=False)
+_PROPOSED = 500
+"""So many keys of a column are proposed while somebody types."""
+_LISTED = 50
+"""So many releases are on one page."""
 
 
 @routes.get("/")
@@ -30,3 +36,59 @@ def datasets(who: Anyone, request: Request) -> Response:
     session, service = signed_in(request), service_of(request)
     found = [described(service, who, name, most=MOST_KEYS) for name in service.datasets(who)]
     return render(request, "datasets.html", session=session, datasets=found)
+
+
+@routes.get("/ask")
+def ask(
+    who: Askers,
+    request: Request,
+    dataset: Annotated[str | None, Query(max_length=200)] = None,
+    question: Annotated[str | None, Query(max_length=20_000)] = None,
+) -> Response:
+    """The page for asking, about one dataset."""
+    session, service = signed_in(request), service_of(request)
+    names = list(service.datasets(who))
+    told: dict[str, Any] | None = None
+    if dataset is not None or names:
+        told = described(service, who, dataset or names[0], most=_PROPOSED)
+    values: dict[str, Any] = {"names": names, "dataset": told, "question": "", "deadlines": []}
+    if told is not None and told["problem"] is None:
+        values["question"] = question or told["example"]
+        values["deadlines"] = [f"{float(one):g}" for one in service.settings.server.deadlines]
+        values["data"] = {
+            "name": told["name"],
+            "columns": [
+                {k: one.get(k) for k in ("name", "kind", "what", "keys", "of")}
+                for one in told["columns"]
+            ],
+            "lookups": [one["name"] for one in told["lookups"]],
+            "budgets": told["budgets"],
+            "example": told["example"],
+            "epsilon": told["epsilon"],
+        }
+    return render(request, "ask.html", session=session, **values)
+
+
+@routes.get("/releases")
+def releases(
+    who: Anyone,
+    request: Request,
+    before: Annotated[int | None, Query(ge=0, le=2**62)] = None,
+) -> Response:
+    """What was answered, the newest first."""
+    session, service = signed_in(request), service_of(request)
+    found, following = service.releases(who, limit=_LISTED, before=before)
+    return render(
+        request, "releases.html", session=session, releases=found, following=following,
+        is_first=before is None,
+    )  # fmt: skip
+
+
+@routes.get("/releases/{key}")
+def release(key: str, who: Anyone, request: Request) -> Response:
+    """One answer, and what can be computed from it for free."""
+    session, service = signed_in(request), service_of(request)
+    record = service.record(who, key)
+    return render(
+        request, "release.html", session=session, record=record, data={"record": record.to_dict()}
+    )

@@ -12,6 +12,7 @@ from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any
 
 from discreet.curator.access import Credential
+from discreet.exact import shown
 from discreet.server.problems import Problem
 from discreet.server.service import Service
 
@@ -93,13 +94,16 @@ def described(service: Service, who: Credential, name: str, *, most: int) -> dic
         return {**told, "columns": [], "problem": problem.told()}
     columns = [{**one, "what": _KINDS[one["kind"]], "range": _range(one)}
                for one in known["columns"]]  # fmt: skip
-    return {**known, **told, "columns": columns, "example": example(known)}
+    default = service.policy.defaults.epsilon
+    epsilon = None if default is None else shown(default)
+    return {**known, **told, "columns": columns, "example": example(known), "epsilon": epsilon}
 
 
 def _range(column: Mapping[str, Any]) -> str:
     match column["kind"]:
         case "number":
-            return f"{column['low']} to {column['high']}"
+            steps = "" if column["grid"] is None else f", in steps of {column['grid']}"
+            return f"{column['low']} to {column['high']}{steps}"
         case "dates":
             return f"{column['first']} to {column['last']}"
         case _:

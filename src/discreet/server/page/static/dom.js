@@ -13,12 +13,13 @@ export function make(tag, attributes = {}, ...children) {
   return made;
 }
 
-export function problemBox(failure, ...more) {
+// A failure in the words of the API; a calm one is not called out, because somebody is still typing.
+export function problemBox(failure, { calm = false, offers = [] } = {}) {
   const told = failure.told ?? { message: String(failure.message ?? failure), fix: "" };
-  return make("div", { class: "problem", role: "alert" },
+  return make("div", { class: calm ? "problem calm" : "problem", role: calm ? null : "alert" },
     make("p", { class: "what" }, told.message),
     told.fix ? make("p", { class: "fix" }, told.fix) : null,
-    more.length ? make("div", { class: "row" }, ...more) : null);
+    offers.length ? make("div", { class: "row" }, ...offers) : null);
 }
 
 // A number for people: digits in groups, no more of them than mean something.
