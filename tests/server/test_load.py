@@ -69,12 +69,11 @@ class Killer(threading.Thread):
         super().__init__()
         self.server, self.over = server, threading.Event()
         self.kills, self._random, self.failed = 0, random.Random(seed), None
-        self._least = 2.5 if server.nursery is None else 0.5
+        self._least = 6 if server.nursery is None else 0.5
 
     def run(self):
         try:
-            while not self.over.is_set():
-                self.over.wait(self._least + self._random.random())
+            while not self.over.wait(self._least + self._random.random()):
                 assert self.server.end() == -signal.SIGKILL, self.server.log()
                 self.kills += 1
                 self.server.start()
