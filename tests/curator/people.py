@@ -1,5 +1,6 @@
 """A small table about people, and tables made from it, for the tests of sessions."""
 
+import math
 from datetime import date
 
 import pyarrow as pa
@@ -17,6 +18,23 @@ COLUMNS = {
     "note": dp.FreeText(),
 }
 DEPTS = ("clerk", "nurse", "chef")
+TARGET = {
+    "person_id": 999,
+    "salary": float("nan"),
+    "dept": "SECRET:7",
+    "age": 42,
+    "active": None,
+    "hired": None,
+    "note": "SECRET:7",
+}
+NASTY = [
+    TARGET,
+    TARGET | {"salary": math.inf, "age": 0, "dept": "nurse"},
+    TARGET | {"salary": -math.inf, "age": 2**31 - 1, "note": ""},
+    TARGET | {"salary": -0.0, "age": -(2**31), "note": "é\u202e'; DROP TABLE t; --"},
+    TARGET | {"salary": 1e308, "age": None, "note": None},
+    TARGET | {"salary": 5e-324, "dept": None},
+]
 
 
 def rows(people=300, *, each=1):

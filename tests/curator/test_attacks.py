@@ -5,30 +5,13 @@ shapes and the same charges (A3 to A5, A7, A8, A12 to A17 of the attack list).
 import math
 
 import pytest
-from tests.curator.people import COLUMNS, frame, rows, table
+from tests.curator.people import COLUMNS, NASTY, TARGET, frame, rows, table
 from tests.query import hostile
 
 import discreet as dp
 from discreet.query.price import Target, priced
 
 UNIT = dp.PerPerson("person_id", max_rows=3, max_groups=2)
-TARGET = {
-    "person_id": 999,
-    "salary": float("nan"),
-    "dept": "SECRET:7",
-    "age": 42,
-    "active": None,
-    "hired": None,
-    "note": "SECRET:7",
-}
-NASTY = [
-    TARGET,
-    TARGET | {"salary": math.inf, "age": 0, "dept": "nurse"},
-    TARGET | {"salary": -math.inf, "age": 2**31 - 1, "note": ""},
-    TARGET | {"salary": -0.0, "age": -(2**31), "note": "é\u202e'; DROP TABLE t; --"},
-    TARGET | {"salary": 1e308, "age": None, "note": None},
-    TARGET | {"salary": 5e-324, "dept": None},
-]
 
 
 def twins():
@@ -52,14 +35,6 @@ def seen(session, question):
     return "answer", shape, str(session.left), str(answer.guarantee), answer.covers
 
 
-POSITIONS = {
-    "where": "SELECT COUNT(*) AS n FROM t WHERE {}",
-    "select": "SELECT SUM({}) AS s FROM t",
-    "group": "SELECT COUNT(*) AS n FROM t GROUP BY {}",
-    "having": "SELECT dept, COUNT(*) AS n FROM t GROUP BY dept HAVING {}",
-}
-
-
 @pytest.fixture(scope="module")
 def pair():
     return twins()
@@ -69,10 +44,10 @@ def test_the_corpus_is_large_enough():
     assert len(set(hostile.EXPRESSIONS)) >= 75
 
 
-@pytest.mark.parametrize("position", POSITIONS)
+@pytest.mark.parametrize("position", hostile.POSITIONS)
 def test_expressions_show_nothing(pair, position):
     for expression in hostile.EXPRESSIONS:
-        question = POSITIONS[position].format(expression)
+        question = hostile.POSITIONS[position].format(expression)
         first, second = (seen(session, question) for session in pair)
         assert first == second, question
         assert first[0] in ("QueryError", "answer"), (question, first)

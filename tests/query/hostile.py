@@ -402,6 +402,14 @@ QUERIES: list[str] = [
     "SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1) COUNT(*) FROM t",
 ]
 
+POSITIONS = {
+    "where": "SELECT COUNT(*) AS n FROM t WHERE {}",
+    "select": "SELECT SUM({}) AS s FROM t",
+    "group": "SELECT COUNT(*) AS n FROM t GROUP BY {}",
+    "having": "SELECT dept, COUNT(*) AS n FROM t GROUP BY dept HAVING {}",
+}
+"""Four places for an expression, each in a question that is fine without it."""
+
 
 def placed(expression: str) -> list[str]:
     """Questions that have the expression in WHERE, SELECT, GROUP BY, HAVING and ORDER BY."""
