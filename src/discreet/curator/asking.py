@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from discreet.curator.answering import Answering, Audience
 from discreet.curator.bind import bound
 from discreet.curator.policy.model import Dataset, Defaults
 from discreet.curator.questions import Question, Questions, Recent, plan_of, wanted_target
@@ -51,12 +53,17 @@ class Asking(Questions):
     ) -> None:
         part = dataset if block is None else dataset.blocks[block]
         where: dict[str, Any] = {"table": part.table, "options": dataset.options}
-        schema, engine = bound(
-            part.source if engine is None else engine, unit=dataset.unit, columns=dataset.columns,
-            name=dataset.name, lookups=dataset.lookups, row_limit=dataset.row_limit,
-            **(where if engine is None else {}),
-        )  # fmt: skip
-        super().__init__(schema, engine, confidence=confidence)
+
+        def opened() -> tuple[Schema, Engine]:
+            return bound(
+                part.source if engine is None else engine, unit=dataset.unit,
+                columns=dataset.columns, name=dataset.name, lookups=dataset.lookups,
+                row_limit=dataset.row_limit, **(where if engine is None else {}),
+            )  # fmt: skip
+
+        schema, found = opened()
+        super().__init__(schema, found, confidence=confidence)
+        self._opened = opened
         self.dataset, self.block = dataset, block
         self.version = part.version
         self.account = dataset.account(block)
@@ -73,6 +80,31 @@ class Asking(Questions):
     def close(self) -> None:
         """Let go of the data."""
         self._engine.close()
+
+    @contextmanager
+    def answering(
+        self,
+        audience: Audience,
+        on_fault: Callable[[Exception], None] | None,
+        seconds: float | None,
+    ) -> Iterator[Answering]:
+        """How a charged question is answered.
+
+        Where anything fails the data are opened anew: a connection that broke on one row would
+        keep the next question from its answer, and so tell of that row.
+        """
+        made = Answering(self._engine, audience, on_fault, seconds)
+        failed = True
+        try:
+            yield made
+            failed = bool(made.faults)
+        finally:
+            if failed:
+                try:
+                    self._engine.close()
+                    self._engine = self._opened()[1]
+                except Exception as another:  # noqa: BLE001 - told by whoever asks next
+                    made.tell(another)
 
     # what has to be found first
 

@@ -174,6 +174,11 @@ class Curator:
         """The least epsilon at which the answer is as accurate as asked; free."""
         return self._asking(question, dataset, block).epsilon_for(question, **accuracy)
 
+    def plan(self, question: Question, /, *, dataset: str | None = None,
+             block: str | None = None) -> Plan:  # fmt: skip
+        """The question as a frozen value, under what is declared; free."""
+        return self._asking(question, dataset, block).plan(question)
+
     def accounts(self, analyst: str | None = None) -> Mapping[str, Account]:
         """What was spent and is left: of everybody, or of one analyst's allowances."""
         found = self.ledger.accounts
@@ -282,8 +287,8 @@ class Curator:
         if isinstance(found, Done):
             return self._handed_out(own_record(found), claim, plan)
         audience: Audience = "owner" if who == OWNER else "analyst"
-        answering = Answering(asking.engine, audience, self._on_fault, self.seconds)
-        release, cells = self._made(asking, priced, statement, found, answering)
+        with asking.answering(audience, self._on_fault, self.seconds) as answering:
+            release, cells = self._made(asking, priced, statement, found, answering)
         reached("after compute")
         record = made_record(asking, release, found, claim, version=self.version)
         text = Kept(record, cells).to_text()
@@ -422,8 +427,8 @@ class Curator:
             found = self._reserve(claim, asking)
             if isinstance(found, Pending):
                 audience: Audience = "owner" if who == OWNER else "analyst"
-                answering = Answering(asking.engine, audience, self._on_fault, self.seconds)
-                text = asking.searched(search, answering.look, KeyedSource(found.noise))
+                with asking.answering(audience, self._on_fault, self.seconds) as answering:
+                    text = asking.searched(search, answering.look, KeyedSource(found.noise))
                 found = self.ledger.store(key, text, failed=bool(answering.faults))
             asking.take(search, found.answer)
         return asking.plan(question)

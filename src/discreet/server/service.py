@@ -35,6 +35,7 @@ from discreet.curator.policy.reading import read_policy
 from discreet.curator.record import Record
 from discreet.curator.rehearsal import Rehearsal
 from discreet.errors import DiscreetError, LedgerError, QueryError
+from discreet.query.stability import number_of_groups
 from discreet.server.problems import Problem
 from discreet.server.settings import Settings
 
@@ -348,6 +349,6 @@ class Service:
 def _groups(curator: Curator, question: str, at: dict[str, Any]) -> int | None:
     """How many groups an answer may have, from the question and the policy alone."""
     try:
-        return curator.price(question, epsilon=1, delta="1e-9", **at).groups
+        return number_of_groups(curator.plan(question, **at))
     except DiscreetError:  # a bound is still to be found
         return None

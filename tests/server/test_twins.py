@@ -1,0 +1,235 @@
+"""Twin servers that differ in one person: one request stream, one behaviour (promises P3 and P7).
+
+Guarantee. Nothing but noise differs: not a status, a header, a length, a word of an error, a group,
+a charge or the number of entries in the ledger.
+"""
+
+import os
+import time
+
+import pytest
+from tests.query import hostile
+from tests.server.grammar import Grammar
+from tests.server.running import weak
+from tests.server.twins import CLIENTS, only, twins
+
+from discreet.curator.faults import faults
+from discreet.engines.duckdb import DuckDB
+from discreet.errors import EngineError
+
+TORTURE = int(os.environ.get("TORTURE", "0"))
+FUZZED = 50_000 if TORTURE else 2_000
+EPSILON = {"epsilon": "0.000001", "delta": "1e-12"}
+COUNT = "SELECT dept, COUNT(*) AS n FROM t GROUP BY dept"
+MEAN = "SELECT dept, AVG(salary) AS m FROM t GROUP BY dept"
+NOTES = "SELECT note, COUNT(*) AS n FROM t GROUP BY note"
+
+
+@pytest.fixture(scope="module")
+def patch():
+    with pytest.MonkeyPatch.context() as made:
+        weak(made)
+        yield made
+
+
+@pytest.fixture(scope="module", params=["csv", "parquet"])
+def pair(request, patch, tmp_path_factory):
+    """Twins that answer as soon as they can."""
+    with twins(tmp_path_factory.mktemp("twins"), request.param, padded=False) as made:
+        yield made
+
+
+def asked_everywhere(pair, questions):
+    """Ask all, compare the charge after each; how often each status was seen."""
+    seen = {}
+    with pair.caller() as caller:
+        for question in questions:
+            found, _ = caller.ask(question, **EPSILON)
+            seen[found.status] = seen.get(found.status, 0) + 1
+            before = pair.same_books()
+            if found.status != 200:
+                assert "SECRET" not in found.body.decode()
+            assert found.status in (200, 422), (question, found.body)
+    assert before == pair.same_books()
+    return seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("position", hostile.POSITIONS)
+def test_hostile_expressions(pair, position):
+    """Every expression of the corpus in four positions: half of them on CSV, half on Parquet, and
+    all on both with TORTURE set.
+    """
+    place = hostile.POSITIONS[position]
+    mine = hostile.EXPRESSIONS
+    if not TORTURE:
+        mine = mine[pair.kind == "csv" :: 2]
+    seen = asked_everywhere(pair, [place.format(one) for one in mine])
+    assert sum(seen.values()) >= 150
+    assert seen[422] > seen.get(200, 0) > 0
+
+
+@pytest.mark.slow
+def test_hostile_questions(pair):
+    """What is no SELECT, holds several statements, or is far too long."""
+    mine = [one for one in hostile.QUERIES if 0 < len(one) <= 20_000]
+    asked_everywhere(pair, mine if TORTURE else mine[pair.kind == "csv" :: 2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", CLIENTS)
+def test_fuzzed_questions(pair, client):
+    """Random questions: a third and more are answered, by both in the same form.
+
+    Four streams, each with its own seed and its own allowance, which is compared after each one.
+    """
+    stream = 2 * CLIENTS.index(client) + (pair.kind == "csv")
+    grammar, answered, wanted = Grammar(stream), 0, FUZZED // 4
+    with pair.caller(client) as caller:
+        for _ in range(wanted):
+            body = grammar.asked()
+            found, _ = caller.both("POST", "/api/ask", body)
+            first, second = caller.allowance()
+            assert first == second, body
+            answered += found.status == 200
+            assert found.status in (200, 404, 422), (body, found.body)
+    pair.same_books()
+    assert answered >= wanted / 3
+
+
+def test_what_is_free_is_the_same_to_the_last_byte(pair):
+    with pair.caller() as caller:
+        for path in ("/api/me", "/api/datasets", "/api/datasets/t", "/api/budget", "/api/faults",
+                     "/api/ledger", "/api/policy", "/api/openapi.json", "/health/ready", "/api/x",
+                     "/api/releases/x", "/api/datasets/u"):  # fmt: skip
+            first, second = caller.both("GET", path)
+            assert first.body == second.body, path
+        for question in (COUNT, MEAN, NOTES, "SELECT error(note) FROM t", "SELECT wages FROM t"):
+            body = {"question": question, "epsilon": "0.1", "delta": "1e-6"}
+            for path in ("/api/explain", "/api/errors"):
+                first, second = caller.both("POST", path, body)
+                assert first.body == second.body, path
+            caller.both("POST", "/api/rehearse", body, sized=False)
+    pair.same_books()
+
+
+def test_releases_in_every_form(pair):
+    """What is stored tells no more than the answer: no failure, no number of an entry."""
+    with pair.caller() as caller:
+        answers = caller.ask(MEAN, epsilon="0.001", key=f"stored-{pair.kind}")
+        keys = [one.json["id"] for one in answers]
+        listed = caller.both("GET", "/api/releases?limit=2", sized=False)
+        assert set(listed[0].json["releases"][0]) == {
+            "key", "sql", "dataset", "block", "cost", "at"
+        }  # fmt: skip
+        for ending in ("", ".csv", ".html", ".vl.json"):
+            seen = []
+            for place, key in enumerate(keys):
+                caller.send(place, "GET", f"/api/releases/{key}{ending}")
+                seen.append(caller.receive(place))
+            kept = [
+                [h for h in one.headers if h[0] not in ("content-length", "content-disposition")]
+                for one in seen
+            ]
+            assert kept[0] == kept[1]
+            assert seen[0].status == seen[1].status == 200
+            if not ending:
+                assert seen[0].form(sized=False)[2] == seen[1].form(sized=False)[2]
+                assert seen[0].json["entry"] == 0
+                assert "failed" not in seen[0].json
+    pair.same_books()
+
+
+def test_keys_are_answered_once(pair):
+    """The same key again, the same question again, and the key of another question."""
+    with pair.caller() as caller:
+        for _ in range(2):
+            first = caller.ask(COUNT, epsilon="0.002", key="monday")
+            again = caller.ask(COUNT, epsilon="0.002", key="monday")
+            assert [one.body for one in first] == [one.body for one in again]
+            assert caller.ask(COUNT, epsilon="0.003", key="monday")[0].status == 409
+            caller.ask(COUNT, epsilon="0.001")
+            pair.same_books()
+
+
+def test_refusals_come_at_the_same_request(pair):
+    """An allowance of 0.01, asked for a tenth of it again and again, and for what is left."""
+    statuses = []
+    with pair.caller("bob") as caller:
+        for step in range(14):
+            more = {"with_what_is_left": True} if step == 12 else {}
+            found, _ = caller.ask(f"{COUNT} HAVING n > {step}", epsilon="0.0015", **more)
+            statuses.append(found.status)
+            pair.same_books()
+            caller.both("GET", "/api/budget")
+    assert statuses == [200] * 6 + [402] * 6 + [200, 402]
+
+
+# engines that fail for the sake of a row
+
+
+def failing(*_, **__):
+    raise EngineError("SECRET row") from ValueError("SECRET")
+
+
+def broken(*_, **__):
+    raise MemoryError("SECRET")
+
+
+def wrong(*_, **__):
+    return [{("nobody",): (2**80,)}]
+
+
+FAILURES = {"fails": failing, "breaks": broken, "tells nonsense": wrong}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_an_engine_that_fails_for_a_row(pair, monkeypatch, name):
+    """One twin's engine fails, the other's answers: nobody can tell from outside."""
+    only(pair.having, monkeypatch, FAILURES[name])
+    ledger = pair.having.service.ledger
+    before = len(faults(ledger, 1000))
+    with pair.caller() as caller:
+        for question in (COUNT, MEAN, NOTES, "SELECT MEDIAN(age) AS m FROM t"):
+            asked = f"{question} LIMIT {10**6 + len(name)}"  # not asked before
+            first, second = caller.ask(asked, epsilon="0.001", delta="1e-9")
+            assert first.status == second.status == 200
+            assert b"SECRET" not in second.body
+            pair.same_books()
+        caller.both("GET", "/api/releases", sized=False)
+        caller.both("GET", "/api/budget")
+        caller.both("GET", "/api/faults")
+    assert len(faults(ledger, 1000)) > before
+
+
+def test_a_connection_that_a_row_has_broken(pair, monkeypatch):
+    """After a failure the next question is answered like any other: no outage for one person."""
+
+    def fall(engine, *_, **__):
+        engine._connection.close()
+        raise EngineError("SECRET row")
+
+    only(pair.having, monkeypatch, fall)
+    with pair.caller() as caller:
+        for step in range(6):
+            first, second = caller.ask(f"{COUNT} HAVING n > {step}", **EPSILON)
+            assert first.status == second.status == 200
+            pair.same_books()
+
+
+@pytest.mark.slow
+def test_an_engine_that_takes_too_long_for_a_row(patch, tmp_path, monkeypatch):
+    """It is stopped within its share of the deadline; the answer leaves on time, and is paid."""
+    slow = "SELECT SUM(a.range * b.range) FROM range(100000) a, range(100000) b"
+    inner = DuckDB.run
+    with twins(tmp_path, deadlines=("1.5", "3")) as pair, pair.caller() as caller:
+        only(pair.having, monkeypatch, lambda *one, **more: inner(*one[:2], slow, **more))
+        for question in (COUNT, MEAN):
+            began = time.monotonic()
+            first, second = caller.ask(question, **EPSILON)
+            assert time.monotonic() - began >= 1.5
+            assert first.status == second.status == 200
+            pair.same_books()
+        told = faults(pair.having.service.ledger)
+    assert len(told) == 2
+    assert "longer than" in told[0]
