@@ -93,7 +93,7 @@ class Pair:
         found = []
         for server in self.servers:
             ledger = server.service.ledger
-            accounts = {name: one.told() for name, one in ledger.accounts.items()}
+            accounts = {name: one.to_dict() for name, one in ledger.accounts.items()}
             found.append((accounts, ledger.head.seq))
         return found
 
@@ -200,7 +200,7 @@ class Caller:
     def allowance(self):
         """What the asker has left at each, by the ledger itself."""
         return [
-            server.service.ledger.accounts[f"people@{self.who}"].told()
+            server.service.ledger.accounts[f"people@{self.who}"].to_dict()
             for server in self._pair.servers
         ]
 

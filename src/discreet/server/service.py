@@ -14,7 +14,7 @@ from __future__ import annotations
 import queue
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -186,12 +186,12 @@ class Service:
 
     # who may see what
 
-    def asker(self, who: Credential) -> str:
+    def asker(self, who: Credential, policy: Policy | None = None) -> str:
         """The name that the ledger knows somebody by; Problem for those who may not ask."""
         match who.person.role:
             case "owner":
                 return OWNER
-            case "analyst" if who.person.name in self.policy.analysts:
+            case "analyst" if who.person.name in (policy or self.policy).analysts:
                 return who.person.name
             case "analyst":
                 words = "you are no analyst of this policy any more; nothing was charged"
@@ -199,9 +199,9 @@ class Service:
             case _:
                 raise Problem("forbidden", "an auditor asks no questions; nothing was charged")
 
-    def datasets(self, who: Credential) -> dict[str, Dataset]:
+    def datasets(self, who: Credential, policy: Policy | None = None) -> dict[str, Dataset]:
         """The datasets that are there for somebody."""
-        policy = self.policy
+        policy = policy or self.policy
         found = {name: one for name, one in policy.datasets.items() if who.may_see(name)}
         if who.person.role != "analyst":
             return found
@@ -211,10 +211,7 @@ class Service:
 
     def dataset(self, who: Credential, name: str) -> Dataset:
         """One of them."""
-        found = self.datasets(who).get(name)
-        if found is None:
-            raise Problem("not_found", f"there is no dataset {name[:60]!r} for you")
-        return found
+        return _there(self.datasets(who), name)
 
     def accounts(self, who: Credential) -> list[Account]:
         """The budgets that somebody may know of: an analyst the own allowances, others all."""
@@ -244,12 +241,12 @@ class Service:
     ) -> Iterator[tuple[Curator, dict[str, Any]]]:
         """A curator, and which part of the data a question is about."""
         holding = self._current()
-        seen = self.datasets(who)
+        seen = self.datasets(who, holding.policy)
         if not seen:
             raise Problem("not_found", "there is no dataset for you; nothing was charged")
         if dataset is None:
             dataset = named_dataset(question, seen)
-        self.dataset(who, dataset)
+        _there(seen, dataset)
         with holding.curator() as curator:
             where = {"dataset": dataset, "block": block}
             try:
@@ -276,8 +273,8 @@ class Service:
             seconds: the longest that the database may take.
             wanted: price, key and the other words of `Curator.ask`.
         """
-        asker = self.asker(who)
         with self.part(who, question, where.get("dataset"), where.get("block")) as (curator, at):
+            asker = self.asker(who, curator.policy)
             curator.seconds = seconds
             analyst = None if asker == OWNER else asker
             record = curator.ask(question, analyst=analyst, **at, **wanted)
@@ -344,6 +341,13 @@ class Service:
             if who.may_see(one["dataset"])
         ]
         return listed, following
+
+
+def _there(seen: Mapping[str, Dataset], name: str) -> Dataset:
+    found = seen.get(name)
+    if found is None:
+        raise Problem("not_found", f"there is no dataset {name[:60]!r} for you")
+    return found
 
 
 def _groups(curator: Curator, question: str, at: dict[str, Any]) -> int | None:

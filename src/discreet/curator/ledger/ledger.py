@@ -368,8 +368,7 @@ class Ledger:
     @property
     def policy(self) -> tuple[str, int]:
         """The fingerprint and the version of the policy that the ledger follows."""
-        with self._reading() as cursor:
-            row = self._database.run(cursor, LEDGER).fetchone()
+        row = self.glance(LEDGER)[0]
         return str(row[3]), int(row[4])
 
     @property
