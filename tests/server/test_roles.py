@@ -13,6 +13,7 @@ from tests.server.running import prepared, running, weak
 from discreet.curator.access import Access, read_secret
 from discreet.server.app import PUBLIC
 from discreet.server.identity import checked_routes
+from discreet.server.limits import Rate
 
 POLICY = """
 [ledger]
@@ -207,8 +208,7 @@ def test_roles(server, column):
 @pytest.mark.parametrize("who", [None, "expired", "revoked", "disabled"])
 def test_who_is_nobody_gets_nothing(server, who):
     bodies = set()
-    server.app.state.guesses._left.clear()
-    server.app.state.guesses._most = 10**6
+    server.app.state.guesses = Rate(10**9, "wrong keys")
     for route, about, _ in lines():
         answer = call(server, route, about, who)
         assert answer.status == 401, route

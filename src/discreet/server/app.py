@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 
 from discreet.errors import DiscreetError
 from discreet.server.api import datasets, ledgers, owners, questions, releases
+from discreet.server.api.statuses import statuses
 from discreet.server.guard import Guard
 from discreet.server.identity import Anyone, checked_routes, service_of
 from discreet.server.limits import Alone, Rate
@@ -69,7 +70,7 @@ def make_app(service: Service) -> Guard:
     app.state.logins = Rate(service.settings.login_per_minute, "tries to sign in")
     _routes(app)
     _failures(app)
-    checked_routes(app, PUBLIC)
+    _describe(app)
     guard = app.state.guard = Guard(app, service.settings)
     return guard
 
@@ -97,10 +98,22 @@ def _routes(app: FastAPI) -> None:
             good = False
         return JSONResponse({"ready": good}, 200 if good else 503)
 
-    @app.get("/api/openapi.json", tags=["health"])
+    @app.get("/api/openapi.json", tags=["health"], responses=statuses())
     def description(who: Anyone, request: Request) -> dict[str, Any]:  # noqa: ARG001
         """This description."""
         return app.openapi()
+
+
+def _describe(app: FastAPI) -> None:
+    """Say in the description which routes want a key: all that have roles."""
+    described = app.openapi()
+    key = {"type": "http", "scheme": "bearer", "description": "dk_<id>_<secret>"}
+    described.setdefault("components", {})["securitySchemes"] = {"key": key}
+    for route, roles in checked_routes(app, PUBLIC).items():
+        method, path = route.split()
+        operation = described["paths"].get(path, {}).get(method.lower())
+        if roles and operation is not None:
+            operation["security"] = [{"key": []}]
 
 
 def _failures(app: FastAPI) -> None:

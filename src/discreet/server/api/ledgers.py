@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request
 
 from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
+from discreet.server.api.models import Stretch
 from discreet.server.api.statuses import statuses
 from discreet.server.identity import Auditors, service_of
 
@@ -23,11 +24,10 @@ routes = APIRouter(prefix="/api", tags=["ledger"])
 def ledger(
     who: Auditors,  # noqa: ARG001 - the role is all that counts
     request: Request,
-    after: Annotated[int, Query(ge=0, le=2**62)] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    part: Annotated[Stretch, Query()],
 ) -> dict[str, Any]:
     """The log, from behind an entry on, as it is chained."""
-    entries = service_of(request).ledger.entries(after)[:limit]
+    entries = service_of(request).ledger.entries(part.after)[: part.limit]
     told = [{"entry": e.seq, "kind": e.kind, "hash": e.hash, **e.values()} for e in entries]
     return {"entries": told}
 

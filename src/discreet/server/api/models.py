@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "Ask", "Derive", "Errors", "KeyWanted", "PersonWanted", "PolicyText", "Question", "Told",
-    "Words",
+    "Ask", "Derive", "Errors", "KeyWanted", "Page", "PersonWanted", "PolicyText", "Question",
+    "Stretch", "Told", "Words",
 ]  # fmt: skip
 
 Number = Annotated[str, Field(max_length=60)] | int | float
@@ -75,6 +75,20 @@ class Errors(Question):
     """A question, and the prices at which its error is wanted."""
 
     epsilons: Annotated[list[Number], Field(max_length=64)] = []
+
+
+class Page(_Form):
+    """Which stored answers: so many, before a place."""
+
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    before: Annotated[int | None, Field(ge=0, le=2**62)] = None
+
+
+class Stretch(_Form):
+    """Which entries of the ledger: so many, behind one."""
+
+    after: Annotated[int, Field(ge=0, le=2**62)] = 0
+    limit: Annotated[int, Field(ge=1, le=1000)] = 200
 
 
 class Derive(_Form):

@@ -17,7 +17,7 @@ from discreet.curator.record import Record
 from discreet.curator.release import Release
 from discreet.curator.report import report
 from discreet.errors import ParameterError
-from discreet.server.api.models import Derive
+from discreet.server.api.models import Derive, Page
 from discreet.server.api.statuses import statuses
 from discreet.server.identity import Anyone, service_of
 
@@ -34,18 +34,19 @@ _TYPES = {
 
 
 @routes.get("/releases", responses=statuses(422, 503))
-def releases(
-    who: Anyone,
-    request: Request,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    before: Annotated[int | None, Query(ge=0, le=2**62)] = None,
-) -> dict[str, Any]:
+def releases(who: Anyone, request: Request, page: Annotated[Page, Query()]) -> dict[str, Any]:
     """The stored answers, the newest first: an analyst's own, or all."""
-    found, following = service_of(request).releases(who, limit=limit, before=before)
+    found, following = service_of(request).releases(who, limit=page.limit, before=page.before)
     return {"releases": found, "next": following}
 
 
-@routes.get("/releases/{key}", responses=statuses(404, 422, 503))
+@routes.get(
+    "/releases/{key}",
+    responses={
+        200: {"content": {kind.partition(";")[0]: {} for kind in _TYPES.values()}},
+        **statuses(404, 422, 503),
+    },
+)
 def release(key: str, who: Anyone, request: Request) -> Any:
     """A stored answer; with an ending (.csv, .svg, .png, .html, .vl.json) in that form."""
     name, _, ending = key.partition(".")
