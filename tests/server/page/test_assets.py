@@ -1,5 +1,6 @@
 """Files of the page: names with hashes, one request for each module, the chart library."""
 
+import asyncio
 import gzip
 import re
 
@@ -79,7 +80,7 @@ def test_the_chart_library_is_made_once_from_the_installed_package(server):
     body = gzip.decompress(answer.body)
     assert body.rstrip().endswith(b"as vegaEmbed};")
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
-    assert VEGA.get() is VEGA.get()
+    assert asyncio.run(VEGA.get()) is asyncio.run(VEGA.get())
 
 
 def test_without_the_chart_library_there_is_a_word(server, monkeypatch):
@@ -90,6 +91,12 @@ def test_without_the_chart_library_there_is_a_word(server, monkeypatch):
     assert answer.status == 503
     assert answer.headers["cache-control"] == "no-store"
     assert answer.json["message"] == "there are no charts now"
+    before = made._making
+    made.prepare()
+    assert made._making is before  # not at once again
+    monkeypatch.setattr(made, "_again", 0.0)
+    made.prepare()
+    assert made._making is not before
 
 
 def test_a_file_is_read_once():

@@ -111,6 +111,7 @@ def test_another_site_cannot_sign_anybody_in(server, sent):
         ("/ask?dataset=payroll", "/ask?dataset=payroll"),
         ("https://elsewhere.example/", "/datasets"),
         ("//elsewhere.example/", "/datasets"),
+        ("///elsewhere.example/", "/datasets"),
         ("/\\elsewhere.example", "/datasets"),
         ("/%0d%0aSet-Cookie:x", "/%0d%0aSet-Cookie:x"),
         ("/\r\nSet-Cookie: x=1", "/datasets"),

@@ -13,12 +13,15 @@ Tested by tests/server/page/test_assets.py
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
 import re
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -41,6 +44,10 @@ _MAKE = (
 )
 _LONGEST = 120.0
 """Seconds in which the chart library has to be made."""
+_LONGEST_WAIT = 30.0
+"""Seconds that a request waits for it."""
+_PAUSE = 60.0
+"""Seconds after which making it is tried again."""
 
 routes = APIRouter(tags=["page"], include_in_schema=False)
 
@@ -111,6 +118,7 @@ class _Vega:
         self._lock = threading.Lock()
         self._made: Asset | None = None
         self._making: threading.Thread | None = None
+        self._again = 0.0
 
     @property
     def address(self) -> str:
@@ -119,29 +127,32 @@ class _Vega:
         return f"/static/{self.name}?{which[:16]}"
 
     def prepare(self) -> None:
-        """Begin to make it, if nobody has."""
+        """Begin to make it, unless it is there, being made, or failed a moment ago."""
         with self._lock:
-            if self._making is None:
+            busy = self._making is not None and self._making.is_alive()
+            if self._made is None and not busy and time.monotonic() >= self._again:
+                self._again = time.monotonic() + _PAUSE
                 self._making = threading.Thread(target=self._make, daemon=True)
                 self._making.start()
 
-    def get(self) -> Asset:
-        """It, when it is there; Problem where it cannot be made."""
+    async def get(self) -> Asset:
+        """It, when it is there; Problem where it cannot be made in time. No thread waits for it."""
         self.prepare()
-        with self._lock:
-            making = self._making
-        if making is not None:
-            making.join(_LONGEST)
+        until = time.monotonic() + _LONGEST_WAIT
+        while self._made is None and self._making is not None and self._making.is_alive():
+            if time.monotonic() > until:
+                break
+            await asyncio.sleep(0.05)
         if self._made is None:
             raise Problem("unavailable", "there are no charts now", fix="The tables say the same.")
         return self._made
 
     def _make(self) -> None:
         command = [sys.executable, "-I", "-c", _MAKE]
-        done = subprocess.run(  # noqa: S603 - this interpreter, a fixed text
-            command, capture_output=True, check=False, timeout=_LONGEST
-        )
-        if done.returncode == 0 and done.stdout:
+        with suppress(OSError, subprocess.SubprocessError):
+            done = subprocess.run(  # noqa: S603 - this interpreter, a fixed text
+                command, capture_output=True, check=True, timeout=_LONGEST
+            )
             self._made = Asset(self.name, done.stdout)
 
 
@@ -150,9 +161,9 @@ prepare = VEGA.prepare
 
 
 @routes.get("/static/{name}")
-def static(name: str, request: Request) -> Response:
+async def static(name: str, request: Request) -> Response:
     """One file, by its name with its hash; the chart library."""
-    found = VEGA.get() if name == VEGA.name else _served().get(name)
+    found = await VEGA.get() if name == VEGA.name else _served().get(name)
     if found is None:
         raise Problem("not_found", "there is nothing here")
     etag = f'"{found.hash}"'

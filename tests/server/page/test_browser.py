@@ -1,0 +1,274 @@
+"""The analyst's whole way in a real browser: no console error, no breach of the policy anywhere."""
+
+import asyncio
+import csv
+from fractions import Fraction
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+from tests.server.page.browsing import Browser, chromium
+from tests.server.running import POLICY, prepared, running, weak
+
+from discreet.server.page.assets import VEGA
+
+pytestmark = pytest.mark.slow
+EVIL = "<img src=x onerror=alert(1)>"
+COLOURFUL = POLICY.replace(
+    'keys = ["a", "b", "c"]', f'keys = ["a", "b", "it\'s", "{EVIL}"]'
+).replace("pay = {", "grade = { keys = [1, 2, 3, 4, 5] }\npay = {")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("payroll")
+    lines = ["id,dept,grade,pay,bonus"]
+    lines += [f"{i},{'ab'[i % 2]},{1 + i % 5},{i % 1000},{1 + i % 400}" for i in range(600)]
+    (folder / "payroll.csv").write_text("\n".join(lines) + "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        weak(patch)
+        with running(prepared(folder, COLOURFUL), deadlines=(Fraction(3, 10),)) as made:
+            asyncio.run(VEGA.get())
+            yield made
+
+
+@pytest.fixture(scope="module")
+def downloads(tmp_path_factory):
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="module")
+def driver(downloads):
+    with chromium(downloads) as made:
+        yield made
+
+
+@pytest.fixture
+def browser(driver, server):
+    made = Browser(driver, server)
+    driver.delete_all_cookies()
+    driver.get_log("browser")
+    yield made
+    assert made.complaints() == []
+
+
+def ready(browser):
+    """Wait for the picture before paying."""
+    browser.until(
+        lambda: browser.run("return document.querySelector('#preview .chart')?.dataset.drawn")
+    )
+
+
+def within(browser):
+    return float(browser.text("#errors .within").replace(",", ""))
+
+
+def question(browser, text):
+    browser.type("#question", Keys.CONTROL, "a")
+    browser.type("#question", text)
+
+
+def test_the_whole_way(browser, downloads):
+    browser.go("/ask")  # not signed in
+    assert browser.path == "/login?next=/ask"
+    browser.keep("login")
+    browser.login()
+    assert browser.path == "/datasets"
+    assert EVIL in browser.text("main")  # as text
+    assert "of epsilon 1" in browser.text(".gauge")
+    browser.keep("datasets")
+
+    browser.press(".dataset .button")
+    ready(browser)
+    assert browser.text("#ask") == "Ask for epsilon 0.1; 0.9 will be left"
+    assert len(browser.all("#preview svg path[aria-roledescription=bar]")) == 4
+    browser.keep("ask")
+
+    # the slider moves the error at once, without a request
+    before, asked = within(browser), requests(browser)
+    browser.type("#price", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert browser.text("#ask") == "Ask for epsilon 0.2; 0.8 will be left"
+    assert within(browser) == pytest.approx(before / 2, rel=0.01)
+    assert requests(browser) == asked
+    assert browser.one("#price").get_attribute("aria-valuetext") == "epsilon 0.2"
+
+    # asking by accuracy
+    browser.type("#within", "40", Keys.ENTER)
+    browser.until(lambda: browser.one("#epsilon").get_property("value") not in ("0.2", ""))
+    browser.until(lambda: browser.all("#errors .within") and within(browser) <= 40)
+
+    # completion of columns and keys, by keyboard alone
+    question(browser, "SELECT grade, COUNT(*) AS n FROM payroll WHERE de")
+    browser.until_there("#proposals")
+    assert browser.text("#proposals [aria-selected=true] .label") == "dept"
+    browser.keep("completion")
+    browser.type("#question", Keys.ENTER, " IN ('b', 'it")
+    browser.until_there("#proposals")
+    browser.type("#question", Keys.TAB, ") GROUP BY grade", Keys.ESCAPE)
+    written = browser.one("#question").get_property("value")
+    assert (
+        written
+        == "SELECT grade, COUNT(*) AS n FROM payroll WHERE dept IN ('b', 'it''s') GROUP BY grade"
+    )
+    browser.until(lambda: len(browser.all("#preview svg path[aria-roledescription=bar]")) == 5)
+
+    # a typed price, a rehearsal, an answer
+    browser.type("#epsilon", Keys.CONTROL, "a")
+    browser.type("#epsilon", "0.5", Keys.TAB)
+    browser.until(lambda: browser.text("#ask") == "Ask for epsilon 0.5; 0.5 will be left")
+    browser.press("#rehearse")
+    browser.until_there("#answer .badge.made-up")
+    assert "made-up rows" in browser.text("#answer").lower()
+    browser.press("#ask")
+    browser.until_there("#progress progress")
+    assert "whatever the data hold" in browser.text("#progress")
+    browser.until_there("#answer .downloads")
+    browser.until(lambda: browser.all("#answer svg path[aria-roledescription=bar]"))
+    assert [row.text for row in browser.all("#answer tbody th")] == ["1", "2", "3", "4", "5"]
+    assert "95% interval" in browser.text("#answer thead")
+    assert "0.5-differential privacy" in browser.text("#answer .promise")
+    browser.until(lambda: browser.text("#left strong") == "0.5")
+    assert browser.run("return document.activeElement.textContent") == "Answer"
+    browser.keep("answer")
+
+    # a refusal with the offer, which is one click
+    question(browser, "SELECT grade, COUNT(*) AS n FROM payroll GROUP BY grade ")
+    browser.type("#epsilon", Keys.CONTROL, "a")
+    browser.type("#epsilon", "0.9", Keys.TAB)
+    browser.until(lambda: "more than the 0.5 that is left" in browser.text("#ask"))
+    browser.press("#ask")
+    browser.until_there("#with-what-is-left")
+    assert "nothing was charged" in browser.text("#answer .problem")
+    browser.keep("refusal")
+    browser.press("#with-what-is-left")
+    browser.until_there("#answer .downloads")
+    browser.until(lambda: browser.text("#left strong") == "0")
+
+    # its own page: downloads, and what is free
+    browser.press("#answer p a")
+    browser.until_there("#roll-up")
+    key = browser.path.removeprefix("/releases/")
+    browser.press(".downloads a[href$='.csv']")
+    file = downloads / f"{key}.csv"
+    browser.until(file.exists)
+    table = list(csv.DictReader(file.read_text().splitlines()))
+    assert [row["grade"] for row in table] == ["1", "2", "3", "4", "5"]
+    browser.press("#roll-up button")
+    browser.until_there("#derived .badge")
+    assert browser.text("#derived .badge") == "cost nothing"
+    assert len(browser.all("#derived tbody tr")) == 1
+    browser.type("#range-low", "2")
+    browser.type("#range-high", "4", Keys.ENTER)
+    browser.until(lambda: "grade from 2 to below 4" in browser.text("#derived h3"))
+    browser.until(lambda: browser.all("#derived svg path[aria-roledescription=bar]"))
+    browser.keep("release")
+    browser.go("/releases")
+    assert len(browser.all("tbody tr")) == 2
+    browser.keep("releases")
+
+    browser.press("#sign-out")
+    browser.until(lambda: browser.path == "/login")
+    browser.go("/releases")
+    assert browser.path == "/login?next=/releases"
+
+
+def requests(browser):
+    return browser.run("return performance.getEntriesByType('resource').length")
+
+
+def test_the_first_view_with_data_is_small(browser):
+    """Of a browser that was never here: page, style, module, numbers, charts."""
+    browser.login("bob")
+    browser.driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+    browser.go("/ask")
+    ready(browser)
+    found = browser.run(
+        "return ['navigation', 'resource'].flatMap((kind) => performance.getEntriesByType(kind))"
+        ".map((one) => [one.name, one.transferSize, one.decodedBodySize])"
+    )
+    addresses = [name.removeprefix(browser.server.address) for name, *_ in found]
+    sent = sum(size for _, size, _ in found)
+    assert len(found) <= 5, addresses
+    assert sent <= 1_500_000
+    assert sum(size for *_, size in found) <= 1_500_000  # also for a browser that unpacks nothing
+
+
+def test_the_page_is_usable_without_charts(browser):
+    browser.login("bob")
+    browser.driver.execute_cdp_cmd("Network.enable", {})
+    browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*vega.js*"]})
+    browser.driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+    try:
+        browser.go("/ask")
+        browser.until(lambda: within(browser) > 0)
+        browser.type("#price", Keys.ARROW_LEFT)
+        browser.press("#ask")
+        browser.until_there("#answer tbody")
+        assert len(browser.all("#answer tbody tr")) == 4
+        assert browser.all("#answer svg") == []
+        missing = [
+            one for one in browser.driver.get_log("browser") if "vega.js" not in one["message"]
+        ]
+        assert missing == []
+    finally:
+        browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+
+
+def test_a_phone_in_the_dark(browser):
+    browser.shape(360, 740, dark=True)
+    browser.login("olga")
+    for path in ("/datasets", "/ask", "/releases"):
+        browser.go(path)
+        if path == "/ask":
+            ready(browser)
+        wide = browser.run("return document.documentElement.scrollWidth")
+        assert wide <= 360, path
+        browser.keep(f"phone-dark{path.replace('/', '-')}")
+    paper = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert paper == "rgb(19, 23, 24)"
+
+
+def test_everything_can_be_reached_and_has_a_name(browser):
+    browser.login("bob")
+    browser.go("/ask")
+    ready(browser)
+    browser.run("document.activeElement.blur()")
+    seen = []
+    for _ in range(30):
+        browser.type(":focus, body", Keys.TAB)
+        seen.append(browser.run(
+            "const e = document.activeElement; return e.id || e.textContent.trim().slice(0, 30)"
+        ))  # fmt: skip
+        if seen[-1] == "rehearse":
+            break
+    assert seen[0] == "Skip to the content"
+    order = [
+        "sign-out",
+        "dataset",
+        "example",
+        "question",
+        "epsilon",
+        "price",
+        "within",
+        "ask",
+        "rehearse",
+    ]
+    assert [one for one in seen if one in order] == order
+    nameless = browser.run(
+        "return [...document.querySelectorAll('input:not([type=hidden]), select, textarea, button, "
+        "meter, [role=img], [role=listbox]')].filter((e) => !(e.labels?.length || e.ariaLabel || "
+        "e.getAttribute('aria-label') || e.textContent.trim())).map((e) => e.outerHTML)"
+    )
+    assert nameless == []
+
+
+def test_wrong_words_are_answered_in_words(browser):
+    browser.login("bob")
+    browser.go("/ask")
+    ready(browser)
+    question(browser, "SELECT nothing FROM payroll ")
+    browser.until(lambda: "there is no column 'nothing'" in browser.text("#preview-problem"))
+    browser.press("#ask")
+    browser.until_there("#answer .problem")
+    assert "Nothing was charged" in browser.text("#answer .problem")
+    question(browser, "SELECT SUM(bonus) AS b FROM payroll ")
+    browser.until(lambda: "have still to be found" in browser.text("#preview-problem"))
