@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.curator.policy.draft import draft
+from discreet.curator.policy.draft import draft, drafted
 from discreet.curator.policy.reading import PolicyError, parse_policy
 from discreet.engines.base import Engine
 from discreet.engines.duckdb import DuckDB
@@ -189,3 +189,35 @@ def test_any_names_of_columns(names, tmp_path_factory):
     problems = refused(text, folder).problems
     assert len(problems) == 4 + len(kept)
     assert all("is not decided yet" in one for one in problems)
+
+
+def test_proposals_are_values_too(payroll):
+    found = drafted(payroll)
+    assert (found.name, found.source, found.table) == ("payroll", "payroll.csv", None)
+    assert found.persons == ("employee_id",)
+    told = {one.column: (one.storage, one.kind, one.because, one.settled) for one in found.columns}
+    assert told == {
+        "employee_id": ("text", "hidden", "name", False),
+        "name": ("text", "hidden", "name", False),
+        "department": ("text", "keys", "name", False),
+        "salary": ("text", "number", "name", False),
+        "HireDate": ("text", "dates", "name", False),
+        "remote": ("text", None, None, False),
+        'odd "one"': ("text", None, None, False),
+    }
+
+
+def test_types_propose_where_names_do_not(tmp_path):
+    path = tmp_path / "staff.parquet"
+    duckdb.sql(
+        "COPY (SELECT 1 AS year, 1.5 AS x, DATE '2020-01-01' AS y, true AS z, [1] AS odd) "
+        f"TO '{path}' (FORMAT parquet)"
+    )
+    told = {one.column: (one.kind, one.because, one.settled) for one in drafted(path).columns}
+    assert told == {
+        "year": (None, None, False),
+        "x": ("number", "type", False),
+        "y": ("dates", "type", False),
+        "z": ("boolean", "type", True),
+        "odd": ("hidden", "type", True),
+    }

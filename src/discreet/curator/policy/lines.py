@@ -57,6 +57,7 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self._text = text.replace("\r\n", "\n").removeprefix("\ufeff")
+        self._spans: dict[Path, tuple[int, int]] = {}
         self._ends = [at.start() for at in re.finditer("\n", self._text)]
         self._at = 0
         self._header = 0
@@ -72,6 +73,15 @@ class Lines:
 
     def __iter__(self) -> Iterator[Path]:
         return iter(self._places)
+
+    @property
+    def text(self) -> str:
+        """What was scanned, with ends of lines of one kind."""
+        return self._text
+
+    def span(self, path: Path) -> tuple[int, int] | None:
+        """From where to where in `text` the value of a key stands; None if no key has that path."""
+        return self._spans.get(path)
 
     # the walk
 
@@ -118,7 +128,9 @@ class Lines:
             self._places.setdefault(path, Place(line, self._header))
         self._at += 1  # the equals sign
         self._skip(_SPACE)
+        begin = self._at
         self._value(path)
+        self._spans[path] = begin, begin + len(self._text[begin : self._at].rstrip())
 
     def _value(self, path: Path) -> None:
         match self._text[self._at : self._at + 1]:
