@@ -4,7 +4,7 @@ import pytest
 from tests.curator.payroll import POLICY
 
 from discreet.curator.curator import Curator
-from discreet.server.policies import _masked
+from discreet.server.policies import masked
 
 
 def test_a_policy_is_told_in_words(server):
@@ -62,7 +62,7 @@ def test_a_change_from_outside_is_followed(server, folder):
     assert answer.json["policy_version"] == 2
 
 
-def test_passwords_are_masked():
+def test_passwords_aremasked():
     text = 'a = "postgresql://ann:s3cret@db/x?sslpassword=s3cret&b=1"'
-    assert "s3cret" not in _masked(text)
-    assert "ann" in _masked(text)
+    assert "s3cret" not in masked(text)
+    assert "ann" in masked(text)

@@ -94,6 +94,7 @@ POST /api/policy/check                 200   403  403   403     403  403  403
 POST /api/policy/reload                200   403  403   403     403  403  403
 GET /api/people                        200   403  403   403     403  403  403
 POST /api/people                       201   403  403   403     403  403  403
+POST /api/people/{name}/password       200   403  403   403     403  403  403
 POST /api/people/{name}/disable        200   403  403   403     403  403  403
 GET /api/keys                          200   403  403   403     403  403  403
 POST /api/keys                         201   403  403   403     403  403  403
@@ -101,6 +102,11 @@ DELETE /api/keys/{key}                 200   403  403   403     403  403  403
 GET /api/faults                        200   403  403   403     403  403  403
 POST /api/datasets/{name}/retire old   200   403  403   403     403  403  403
 POST /api/datasets/{name}/retire ghost 404   403  403   403     403  403  403
+GET /api/sources                       200   403  403   403     403  403  403
+POST /api/sources/draft                200   403  403   403     403  403  403
+POST /api/datasets/check               200   403  403   403     403  403  403
+POST /api/datasets                     201   403  403   403     403  403  403
+POST /api/allowances                   200   403  403   403     403  403  403
 """
 
 
@@ -153,7 +159,16 @@ def request(server, route, about, number=0):
     name, _, ending = about.partition(".")
     key = server.known.get(name, "ghost") + (f".{ending}" if ending else "")
     asked = {"question": question(name), "dataset": name, "epsilon": "0.01"}
+    dataset = {
+        "name": "extra", "source": "payroll.csv", "family": "workers", "version": "1",
+        "unit": "row", "columns": {"dept": {"keys": ["a"]}},
+    }  # fmt: skip
     bodies = {
+        "/api/sources/draft": {"source": "payroll.csv"},
+        "/api/datasets/check": dataset,
+        "/api/datasets": dataset,
+        "/api/allowances": {"analyst": "alice", "family": "workers", "epsilon": "5"},
+        "/api/people/{name}/password": {"password": "another password"},
         "/api/explain": asked,
         "/api/errors": asked,
         "/api/rehearse": asked,

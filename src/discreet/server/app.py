@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from discreet.errors import DiscreetError
-from discreet.server.api import datasets, ledgers, owners, questions, releases
+from discreet.server.api import datasets, ledgers, owners, questions, registering, releases
 from discreet.server.api.statuses import statuses
 from discreet.server.guard import Guard
 from discreet.server.identity import Anyone, checked_routes, service_of
@@ -77,7 +77,7 @@ def make_app(service: Service) -> Guard:
 
 def _routes(app: FastAPI) -> None:
     pages = (assets, signing, analyst)
-    for one in (datasets, questions, releases, ledgers, owners, *pages):
+    for one in (datasets, questions, releases, ledgers, owners, registering, *pages):
         app.include_router(one.routes)
 
     @app.get("/health/live", tags=["health"])

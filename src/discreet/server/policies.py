@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,11 @@ from discreet.errors import LedgerError, ParameterError
 from discreet.server.problems import Problem
 from discreet.server.service import Service
 
-__all__ = ["change", "checked", "retire", "told"]
+__all__ = ["change", "checked", "edit", "masked", "retire", "told"]
 
 _PASSWORD = re.compile(r"(postgres(?:ql)?://[^:/@\s\"']*):[^@\s\"']*@")
 _PARAMETER = re.compile(r"((?:ssl)?password=)[^&\s\"']*", re.IGNORECASE)
+_REFUSED = "Nothing is in force that was not before; say what is meant, or change the text."
 
 
 def told(service: Service, *, owner: bool) -> dict[str, Any]:
@@ -37,12 +38,20 @@ def told(service: Service, *, owner: bool) -> dict[str, Any]:
     policy = service.policy
     text = service.path.read_text(encoding="utf-8")
     version = service.ledger.policy[1]
-    return {"text": text if owner else _masked(text), "version": version, **_meant(policy)}
+    return {"text": text if owner else masked(text), "version": version, **_meant(policy)}
 
 
-def checked(service: Service, text: str) -> dict[str, Any]:
-    """What another text would mean; PolicyError with everything that is wrong with it."""
-    return _meant(_parsed(service, text))
+def checked(
+    service: Service, text: str, *, look: Callable[[Policy], None] = lambda _: None
+) -> dict[str, Any]:
+    """What another text would mean; PolicyError with everything that is wrong with it.
+
+    Told are also the decisions that it needs: which families would have to be other people than all
+    before, and whose budget would rise.
+    """
+    policy = _parsed(service, text)
+    look(policy)
+    return {**_meant(policy), **_decisions(service, policy)}
 
 
 def change(
@@ -51,6 +60,7 @@ def change(
     *,
     new_people: Collection[str] = (),
     more_budget: Collection[str] = (),
+    version: int | None = None,
     by: str,
 ) -> tuple[int, list[str]]:
     """Put another text into force; the version of the policy, and what changed.
@@ -60,11 +70,44 @@ def change(
         text: the new policy.
         new_people: families that are new and hold other people than all before.
         more_budget: accounts whose total may rise.
+        version: of the policy that the text was made from; refused if there is a newer one.
+        by: which owner.
+    """
+
+    def whole(_: str) -> str:
+        there = service.ledger.policy[1]
+        if version not in (None, there):
+            words = f"the policy is at version {there} now, and this text was made from {version}"
+            raise Problem("conflict", words, fix="Load the page again and make the change there.")
+        return text
+
+    return edit(service, whole, new_people=new_people, more_budget=more_budget, by=by)
+
+
+def edit(
+    service: Service,
+    how: Callable[[str], str],
+    *,
+    new_people: Collection[str] = (),
+    more_budget: Collection[str] = (),
+    look: Callable[[Policy], None] = lambda _: None,
+    by: str,
+) -> tuple[int, list[str]]:
+    """Change the text in force, with nobody in between; the other arguments are those of `change`.
+
+    Args:
+        service: the server's.
+        how: the new text from the old one.
+        new_people: as in `change`.
+        more_budget: as in `change`.
+        look: a last look at the new policy; what it raises keeps the old one in force.
         by: which owner.
     """
     with service.changing:
-        policy = _parsed(service, text)
         before = service.path.read_text(encoding="utf-8")
+        text = how(before)
+        policy = _parsed(service, text)
+        look(policy)
         if policy.ledger != service.policy.ledger:
             problem = "cannot be changed from here; stop the server and change the file"
             raise ParameterError("ledger", None, problem)
@@ -75,7 +118,7 @@ def change(
             )
         except LedgerError as refusal:
             _write(service.path, before)
-            raise Problem("conflict", str(refusal), "Change the text.") from None
+            raise Problem("conflict", str(refusal), _REFUSED) from None
         except BaseException:
             _write(service.path, before)
             raise
@@ -102,7 +145,24 @@ def _meant(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _masked(text: str) -> str:
+def _decisions(service: Service, policy: Policy) -> dict[str, Any]:
+    """What `register` would want to be told apart, compared with all accounts that ever were."""
+    wanted, there = registration(policy), service.ledger.accounts
+    families = {name for name in there if "@" not in name}
+    raised = [
+        {
+            "account": name,
+            "from": there[name].total.said(limit.accounting),
+            "to": limit.most.said(limit.accounting),
+        }
+        for name, limit in {**wanted.families, **wanted.allowances}.items()
+        if name in there and not limit.most.within(there[name].total)
+    ]
+    new = [name for name in wanted.families if name not in families]
+    return {"new_people": sorted(new) if families else [], "more_budget": raised}
+
+
+def masked(text: str) -> str:
     """Addresses without their passwords."""
     return _PASSWORD.sub(r"\1:...@", _PARAMETER.sub(r"\1...", text))
 

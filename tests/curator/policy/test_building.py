@@ -172,3 +172,16 @@ def test_a_served_policy_may_begin_without_people_and_data():
 def test_what_cannot_be_served_is_said(line, words):
     with pytest.raises(PolicyError, match=words):
         parse_policy(f"{SMALL}[server]\n{line}\n", folder=FOLDER)
+
+
+def test_where_the_page_adds_families_a_missing_one_is_still_missing():
+    served = '[ledger]\npath = "x.ledger"\n[server]\n'
+    dataset = (
+        '[dataset.d]\nfamily = "staff"\nsource = "d.csv"\nversion = "1"\nunit = "row"\n'
+        "[dataset.d.columns]\n"
+    )
+    analyst = "[analyst.ann.allowance.staff]\nepsilon = 1\n"
+    assert not parse_policy(served, folder=FOLDER).datasets
+    for more in (dataset, analyst):
+        with pytest.raises(PolicyError, match='"staff" is no family of this file; there are: none'):
+            parse_policy(served + more, folder=FOLDER)

@@ -125,6 +125,12 @@ class _Builder:
         found = as_table(self.raw.get("family"))
         return [name for name, one in found.items() if isinstance(one, dict)]
 
+    def _is_told_apart(self, known: list[str]) -> bool:
+        """Whether a family that is not there is a problem of its own: not where all are missing,
+        which is told once, unless the page may add them.
+        """
+        return bool(known) or "server" in self.raw
+
     # sections
 
     def _ledger(self) -> Ledger | None:
@@ -179,7 +185,7 @@ class _Builder:
     ) -> Limit | None:
         form = self.problems.read(AllowanceForm, raw, path)
         known = self._known()
-        if known and path[-1] not in known:
+        if self._is_told_apart(known) and path[-1] not in known:
             self.problems.add(path, _no_family(path[-1], known))
         family = families.get(path[-1])
         if form is None or family is None:
@@ -200,7 +206,8 @@ class _Builder:
         table = as_table(raw)
         family = families.get(str(table.get("family")))
         known = self._known()
-        if known and isinstance(table.get("family"), str) and table["family"] not in known:
+        named = isinstance(table.get("family"), str) and self._is_told_apart(known)
+        if named and table["family"] not in known:
             problems.add((*path, "family"), _no_family(table["family"], known))
         relation = None if family is None else family.neighbours
         unit = self._unit(path, table, relation)

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "Ask", "Derive", "Errors", "KeyWanted", "Page", "PersonWanted", "PolicyText", "Question",
-    "Stretch", "Told", "Words",
+    "Ask", "Derive", "Errors", "KeyWanted", "NewPassword", "Page", "PersonWanted", "PolicyText",
+    "Question", "Stretch", "Told", "Words",
 ]  # fmt: skip
 
 Number = Annotated[str, Field(max_length=60)] | int | float
@@ -121,10 +121,17 @@ class KeyWanted(_Form):
     datasets: Annotated[list[Name], Field(max_length=100)] | None = None
 
 
+class NewPassword(_Form):
+    """A password instead of the one before."""
+
+    password: Annotated[str, Field(min_length=10, max_length=200)]
+
+
 class PolicyText(_Form):
     """A policy, and what the owner says about its changes."""
 
     text: Annotated[str, Field(max_length=60_000)]
+    version: Annotated[int | None, Field(ge=0, le=2**62)] = None
     new_people: Annotated[list[Name], Field(max_length=100)] = []
     more_budget: Annotated[list[Words], Field(max_length=100)] = []
 

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request
 from discreet.curator.access import KeyInfo, Person
 from discreet.curator.faults import faults as noted
 from discreet.server import policies
-from discreet.server.api.models import KeyWanted, PersonWanted, PolicyText
+from discreet.server.api.models import KeyWanted, NewPassword, PersonWanted, PolicyText
 from discreet.server.api.statuses import statuses
 from discreet.server.identity import Auditors, Owner, service_of
 
@@ -34,7 +34,7 @@ def change_policy(wanted: PolicyText, who: Owner, request: Request) -> dict[str,
     """Put another text of the policy into force."""
     version, changed = policies.change(
         service_of(request), wanted.text, new_people=wanted.new_people,
-        more_budget=wanted.more_budget, by=who.person.name,
+        more_budget=wanted.more_budget, version=wanted.version, by=who.person.name,
     )  # fmt: skip
     return {"version": version, "changed": changed}
 
@@ -81,6 +81,13 @@ def disable(name: str, who: Owner, request: Request) -> dict[str, Any]:
     """Keep somebody out: sessions and keys end at once."""
     service_of(request).access.disable(name, by=who.person.name)
     return {"disabled": name}
+
+
+@routes.post("/people/{name}/password", responses=statuses(404, 422, 503))
+def new_password(name: str, wanted: NewPassword, who: Owner, request: Request) -> dict[str, Any]:
+    """Give somebody a new password: their sessions end at once."""
+    service_of(request).access.set_password(name, wanted.password, by=who.person.name)
+    return {"changed": name}
 
 
 @routes.get("/keys", responses=statuses(503))

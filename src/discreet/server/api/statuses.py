@@ -20,7 +20,7 @@ _WORDS = {
     403: "The role may not do this.",
     404: "It is not there, or not for you.",
     408: "The request took too long to arrive.",
-    409: "The key belongs to another question.",
+    409: "It contradicts what is there, or the key belongs to another question.",
     413: "The request is too large.",
     415: "A body has to be JSON, as application/json.",
     422: "The question or a parameter is wrong; nothing was charged.",
