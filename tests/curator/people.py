@@ -34,6 +34,7 @@ NASTY = [
     TARGET | {"salary": -0.0, "age": -(2**31), "note": "é\u202e'; DROP TABLE t; --"},
     TARGET | {"salary": 1e308, "age": None, "note": None},
     TARGET | {"salary": 5e-324, "dept": None},
+    TARGET | {"salary": 0.0, "dept": "empty"},
 ]
 
 

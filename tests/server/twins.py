@@ -58,6 +58,7 @@ LINES = [  # the target's rows in a CSV file, where everything can stand
     '999,SECRET,clerk,-2147483648,1,2020-01-01,"é\u202e\'; DROP TABLE t; --"',
     "999,,,,,,",
     '999,0x10,nurse,4_2,t,2020-1-1,"line\nbreak"',
+    "999,0,empty,1,true,2019-01-01,nobody else is there",
     "999,1e308,chef,120,false,2024-12-31," + "SECRET" * 1000,
     "SECRET",
 ]
