@@ -78,7 +78,7 @@ def test_hostile_questions(pair):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("client", CLIENTS)
-def test_fuzzed_questions(pair, client, record_property):
+def test_fuzzed_questions(pair, client):
     """Random questions: a third and more are answered, by both in the same form.
 
     Four streams, each with its own seed and its own allowance, which is compared after each one.
@@ -94,7 +94,6 @@ def test_fuzzed_questions(pair, client, record_property):
             answered += found.status == 200
             assert found.status in (200, 404, 422), (body, found.body)
     pair.same_books()
-    record_property("answered", answered)
     assert answered >= wanted / 3
 
 
