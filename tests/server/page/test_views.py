@@ -1,5 +1,9 @@
 """What pages show of datasets and budgets."""
 
+from tests.curator.payroll import POLICY, write_rows
+from tests.server.page.visiting import text, visitor
+from tests.server.running import prepared, running, weak
+
 from discreet.server.page.views import budgets, described, example, short
 
 KEYS = {"name": "dept", "kind": "keys", "count": 3}
@@ -37,3 +41,25 @@ def test_an_example_groups_by_few_keys_only_and_quotes_names():
     assert "GROUP BY dept" in example({"name": "pay roll", "columns": [KEYS]})
     assert 'FROM "pay roll"' in example({"name": "pay roll", "columns": [KEYS]})
     assert "GROUP BY" not in example({"name": "p", "columns": [{**KEYS, "count": 5000}]})
+
+
+def test_blocks_with_people_of_their_own_have_gauges_of_their_own(tmp_path, monkeypatch):
+    weak(monkeypatch)
+    blocks = "".join(
+        f'\n[dataset.payroll.block.{name}]\nsource = "{name}.csv"\nversion = "{name}"\n'
+        f'people = "{people}"\n'
+        for name, people in (("q1", "own"), ("q2", "shared"))
+    )
+    for name in ("q1", "q2"):
+        write_rows(tmp_path / f"{name}.csv")
+    with running(prepared(tmp_path, POLICY + blocks)) as server:
+        alice = server.service.access.by_key(server.keys["alice"])
+        whole, first = budgets(server.service, alice, "payroll")
+        assert (whole["account"], whole["blocks"]) == ("staff@alice", ["", "q2"])
+        assert (first["account"], first["blocks"]) == ("staff/q1@alice", ["q1"])
+        page = text(visitor(server).get("/ask"))
+        assert '<option value="">all of it</option>' in page
+        assert page.count("<option>q") == 2
+        gauges = text(visitor(server).get("/datasets"))
+        assert "<h3>whole, q2</h3>" in gauges
+        assert "<h3>q1</h3>" in gauges

@@ -106,7 +106,7 @@ function layers(drawn) {
   if (drawn.split && !lines) place[`${along}Offset`] = { field: "split", type: "nominal", sort: null };
   const largest = Math.max(...drawn.points.map((one) => Math.abs(one.high ?? one.value)), 0);
   const value = { [across]: { field: "value", type: "quantitative", title: drawn.column,
-    axis: { domain: false, ticks: false, tickCount: 5, ...(largest >= 1e5 ? { format: "~s" } : {}) }, ...(lines ? {} : { stack: null }) } };
+    axis: { domain: false, ticks: false, tickCount: 5, labelOverlap: true, labelSeparation: 8, ...(largest >= 1e5 ? { format: "~s" } : {}) }, ...(lines ? {} : { stack: null }) } };
   const ends = { [across]: { field: "low", type: "quantitative" }, [`${across}2`]: { field: "high" } };
   const tooltip = [["main", drawn.name || drawn.column], ...(drawn.split ? [["split", drawn.split]] : []),
     ["value", drawn.column], ["low", "low"], ["high", "high"]].map(([field, title]) => ({ field, title,

@@ -25,7 +25,7 @@ export class Editor {
     area.addEventListener("keydown", (event) => this.#pressed(event, submit));
     area.addEventListener("blur", () => this.close());
     area.addEventListener("click", () => this.close());
-    area.addEventListener("scroll", () => { this.layer.scrollLeft = area.scrollLeft; this.close(); });
+    area.addEventListener("scroll", () => { this.#follow(); this.close(); });
     this.paint();
   }
 
@@ -59,7 +59,12 @@ export class Editor {
     }
     if (!placed) parts.push(this.marker);
     this.layer.replaceChildren(...parts, "\n");
+    this.#follow();
+  }
+
+  #follow() {
     this.layer.scrollLeft = this.area.scrollLeft;
+    this.layer.scrollTop = this.area.scrollTop;
   }
 
   propose(forced = false) {

@@ -176,11 +176,12 @@ export class Preview {
     if (account === null) { find("#left").replaceChildren(); return; }
     const point = this.#point();
     const pure = account.unit === "epsilon";
-    const cost = point ? Number(point.cost[account.unit]) : pure ? Number(this.epsilon) : null;
+    const typed = Number(this.epsilon) > 0 ? Number(this.epsilon) : null;
+    const cost = point ? Number(point.cost[account.unit]) : pure ? typed : null;
     const now = Number(account.left);
     const left = cost === null ? null : now - cost;
     const words = left === null ? "" : left < -1e-12 ? (now > 0 ? `more than the ${plain(now)} that is left` : "nothing is left")
-      : `${plain(Math.max(left, 0))} will be left`;
+      : `${pure ? "" : `${account.unit} `}${plain(Math.max(left, 0))} will be left`;
     if (words) button.textContent = `Ask for epsilon ${this.epsilon}; ${words}`;
     const share = (part) => String(Math.max(0, part / Number(account.total || 1)));
     find("#left").replaceChildren(

@@ -45,8 +45,9 @@ function rollUp(keys) {
       const by = boxes.filter((one) => one.checked).map((one) => one.value);
       derive({ by, ...of.chosen() }, by.length ? `Rolled up by ${by.join(", ")}` : "All groups together");
     },
-  }, make("fieldset", {}, make("legend", {}, "Add up all groups, but keep apart"),
-    ...keys.map((one, i) => make("label", { class: "choice" }, boxes[i], one.name))),
+  }, keys.length < 2 ? make("p", { class: "plain" }, "Add up all groups into one number.")
+    : make("fieldset", {}, make("legend", {}, "Add up all groups, but keep apart"),
+      ...keys.map((one, i) => make("label", { class: "choice" }, boxes[i], one.name))),
   of.field, make("button", {}, "Roll up"));
 }
 
