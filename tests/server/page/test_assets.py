@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 from tests.server.page.visiting import Visitor
@@ -10,6 +12,7 @@ from tests.server.page.visiting import Visitor
 from discreet.server.page import assets
 from discreet.server.page.assets import FOLDER, VEGA, address, asset, joined
 
+ROOT = Path(__file__).parents[3]
 MODULES = sorted(path for path in FOLDER.iterdir() if path.suffix == ".js")
 TOP = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
 
@@ -17,6 +20,14 @@ TOP = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", 
 @pytest.mark.parametrize("path", sorted(FOLDER.iterdir()), ids=lambda path: path.name)
 def test_files_stay_short(path):
     assert len(path.read_text().splitlines()) <= 500
+
+
+def test_every_file_is_part_of_the_package():
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    patterns = told["tool"]["setuptools"]["package-data"]["discreet.server.page"]
+    inside = {path for pattern in patterns for path in FOLDER.parent.glob(pattern)}
+    files = {path for path in FOLDER.parent.rglob("*.*") if path.suffix not in (".py", ".pyc")}
+    assert inside == files
 
 
 def test_files_are_kept_for_good_under_their_hash(server):

@@ -272,3 +272,4 @@ def test_wrong_words_are_answered_in_words(browser):
     assert "Nothing was charged" in browser.text("#answer .problem")
     question(browser, "SELECT SUM(bonus) AS b FROM payroll ")
     browser.until(lambda: "have still to be found" in browser.text("#preview-problem"))
+    assert browser.text("#ask") == "Ask for epsilon 0.1, and what is to be found first"

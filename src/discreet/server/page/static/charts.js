@@ -137,11 +137,25 @@ function specification(drawn, label) {
   const height = drawn.scale === "nominal" ? many * Math.max(30, 13 * colours + 8) : 260;
   return {
     data: { name: "points", values: drawn.points }, width: "container", height, description: label,
-    autosize: { type: "fit-x", contains: "padding" }, layer: layers(drawn), config: config(),
+    autosize: { type: "fit-x", contains: "padding" }, layer: layers(drawn),
   };
 }
 
-// A chart that can be drawn again with other numbers. `say` gets what was left out.
+// Draws a Vega-Lite specification into a box, in the colours of the page; the view, or null where
+// there are no charts. The options are those that live with the page's policy: no eval, no styles.
+export async function embedded(box, spec) {
+  const embed = await charting();
+  if (embed === null || !box.isConnected) return null;
+  const inner = make("div", { class: "drawing" });
+  box.replaceChildren(inner);
+  const made = await embed(inner, { config: config(), ...spec }, {
+    mode: "vega-lite", ast: true, actions: false, defaultStyle: false, renderer: "svg",
+    tooltip: { disableDefaultStyle: true },
+  });
+  return made.view;
+}
+
+// A chart of a release that can be drawn again with other numbers.
 export class Chart {
   constructor(box, label) {
     this.box = box;
@@ -161,21 +175,14 @@ export class Chart {
 
   async #draw(drawn) {
     if (drawn !== this.drawn) return;
-    const embed = await charting();
-    if (embed === null || !this.box.isConnected) return;
     const shape = JSON.stringify([drawn.scale, drawn.name, drawn.split, drawn.column,
       drawn.points.map((one) => [one.main, one.split])]);
     if (shape === this.shape && this.view !== null) {
       await this.view.data("points", drawn.points.map((one) => ({ ...one }))).runAsync();
     } else {
       this.view?.finalize();
-      const inner = make("div", { class: "drawing" });
-      this.box.replaceChildren(inner);
-      const made = await embed(inner, specification(drawn, this.label(drawn)), {
-        mode: "vega-lite", ast: true, actions: false, defaultStyle: false, renderer: "svg",
-        tooltip: { disableDefaultStyle: true },
-      });
-      this.view = made.view;
+      this.view = await embedded(this.box, specification(drawn, this.label(drawn)));
+      if (this.view === null) return;
       this.shape = shape;
     }
     this.box.dataset.drawn = String(drawn.points.length);

@@ -172,17 +172,19 @@ export class Preview {
   #price() {
     const account = this.account();
     const button = find("#ask");
-    button.textContent = `Ask for epsilon ${this.epsilon}`;
-    if (account === null) { find("#left").replaceChildren(); return; }
+    if (account === null) { button.textContent = `Ask for epsilon ${this.epsilon}`; find("#left").replaceChildren(); return; }
     const point = this.#point();
     const pure = account.unit === "epsilon";
     const typed = Number(this.epsilon) > 0 ? Number(this.epsilon) : null;
-    const cost = point ? Number(point.cost[account.unit]) : pure ? typed : null;
+    const searches = Boolean(this.told?.note); // then it costs more, once, than its price
+    const cost = searches ? null : point ? Number(point.cost[account.unit]) : pure ? typed : null;
     const now = Number(account.left);
     const left = cost === null ? null : now - cost;
-    const words = left === null ? "" : left < -1e-12 ? (now > 0 ? `more than the ${plain(now)} that is left` : "nothing is left")
-      : `${pure ? "" : `${account.unit} `}${plain(Math.max(left, 0))} will be left`;
-    if (words) button.textContent = `Ask for epsilon ${this.epsilon}; ${words}`;
+    let words = "";
+    if (searches) words = ", and what is to be found first";
+    else if (left !== null && left < -1e-12) words = now > 0 ? `; more than the ${plain(now)} that is left` : "; nothing is left";
+    else if (left !== null) words = `; ${pure ? "" : `${account.unit} `}${plain(Math.max(left, 0))} will be left`;
+    button.textContent = `Ask for epsilon ${this.epsilon}${words}`;
     const share = (part) => String(Math.max(0, part / Number(account.total || 1)));
     find("#left").replaceChildren(
       make("div", { class: "numbers" },
