@@ -192,9 +192,9 @@ class Grammar:
 
     def asked(self):
         """A question with its price, as it is sent; sometimes one that was asked before."""
-        if self._asked and self.chance(0.15):
+        if self._asked and self.chance(0.25):
             return self.pick(self._asked)
-        text = self.wild() if self.chance(0.55) else self.tame()
+        text = self.wild() if self.chance(0.52) else self.tame()
         body = {"question": text, "epsilon": "0.000001", "delta": "1e-12"}
         if self.chance(0.08):
             body |= self.pick(
