@@ -168,6 +168,8 @@ def test_json_that_cannot_be_read_is_malformed(server, body, words):
         b'{"question": "x", "epsilon": ' + b"9" * 400 + b"}",
         b'{"question": "x", "epsilon": 1e400}',
         b'{"question": "x", "epsilon": true}',
+        b'{"question": "SELECT COUNT(*) FROM payroll", "delta": "' + b"0" * 61 + b'"}',
+        b'{"question": "SELECT COUNT(*) FROM payroll", "epsilon": "' + b"9" * 4_000 + b'"}',
         b'{"question": "SELECT COUNT(*) FROM payroll", "epsilon": "' + b"9" * 60 + b'"}',
         b'{"question": "SELECT COUNT(*) FROM payroll", "epsilon": "1e-999999999"}',
         b'{"question": "SELECT COUNT(*) FROM payroll", "epsilon": "1e999999999"}',

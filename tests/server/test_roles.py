@@ -72,6 +72,9 @@ POST /api/errors ghost                 404   404  404   403     404  404  403
 POST /api/rehearse wages               200   200  404   403     404  404  403
 POST /api/rehearse orders              200   404  200   403     200  200  403
 POST /api/rehearse ghost               404   404  404   403     404  404  403
+POST /api/preview wages                200   200  404   403     404  404  403
+POST /api/preview orders               200   404  200   403     200  200  403
+POST /api/preview ghost                404   404  404   403     404  404  403
 POST /api/ask wages                    200   200  404   403     404  404  403
 POST /api/ask orders                   200   404  200   403     200  200  403
 POST /api/ask ghost                    404   404  404   403     404  404  403
@@ -172,6 +175,7 @@ def request(server, route, about, number=0):
         "/api/explain": asked,
         "/api/errors": asked,
         "/api/rehearse": asked,
+        "/api/preview": asked,
         "/api/ask": asked,
         "/api/releases/{key}/derive": {"by": ["dept"]},
         "/api/policy": {"text": server.text},
@@ -329,5 +333,5 @@ def test_an_analyst_who_left_the_policy_asks_nothing(server):
     server.keys["zoe"] = server.service.access.make_key("zoe", by="tests")
     assert server.get("/api/datasets", who="zoe").json == {"datasets": []}
     assert server.get("/api/datasets/wages", who="zoe").status == 404
-    assert server.ask(question("wages"), who="zoe", dataset="wages").status == 403
+    assert server.ask(question("wages"), who="zoe", dataset="wages").status == 404
     assert server.get("/api/budget", who="zoe").json == {"accounts": []}

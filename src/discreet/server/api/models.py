@@ -9,14 +9,15 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 
 __all__ = [
     "Ask", "Derive", "Errors", "KeyWanted", "NewPassword", "Page", "PersonWanted", "PolicyText",
     "Question", "Stretch", "Told", "Words",
 ]  # fmt: skip
 
-Number = Annotated[str, Field(max_length=60)] | int | float
+Number = Annotated[str, Field(max_length=60)] | StrictInt | StrictFloat
+"""Text of any length must not pass for a number: what is text is limited as text."""
 Name = Annotated[str, Field(max_length=60, pattern=r"^[A-Za-z0-9_-]+$")]
 Words = Annotated[str, Field(max_length=200)]
 
@@ -96,8 +97,8 @@ class Derive(_Form):
 
     by: Annotated[list[Words], Field(max_length=20)] | None = None
     column: Words | None = None
-    low: Annotated[str, Field(max_length=60)] | int | float | None = None
-    high: Annotated[str, Field(max_length=60)] | int | float | None = None
+    low: Number | None = None
+    high: Number | None = None
     share: bool = False
     columns: Annotated[list[Words], Field(max_length=200)] | None = None
 
