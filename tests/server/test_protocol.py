@@ -66,6 +66,9 @@ def alive(server, source="127.0.0.1"):
         ("GET", "/api/datasets/none", "alice", 404),
         ("GET", "/api/releases?limit=0", "alice", 422),
         ("GET", "/nothing", None, 404),
+        ("GET", "/login", None, 200),
+        ("GET", "/static/nothing.js", None, 404),
+        ("GET", "/static/..%2f..%2fapp.py", None, 404),
         ("GET", "/api/me/", "alice", 404),
         ("GET", "//api/me", "alice", 404),
         ("DELETE", "/api/me", "alice", 405),
@@ -97,6 +100,14 @@ def test_every_kind_of_answer_has_the_headers(server, method, path, who, status)
 def test_answers_are_not_kept_by_anybody(server):
     assert server.get("/api/me").headers["cache-control"] == "no-store"
     assert "strict-transport-security" not in server.get("/api/me").headers  # it is no https
+
+
+def test_files_have_the_headers_and_are_kept(server):
+    from discreet.server.page.assets import address
+
+    answer = fine(sent(server, head(server, f"GET {address('style.css')} HTTP/1.1")), 200)
+    assert "immutable" in answer.headers["cache-control"]
+    assert "set-cookie" not in answer.headers
 
 
 # bodies
