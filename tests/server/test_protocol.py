@@ -24,7 +24,7 @@ def server(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         weak(patch)
         folder = tmp_path_factory.mktemp("protocol")
-        with running(prepared(folder), deadlines=("0.05", "0.5"), slowest_body=SLOW) as made:
+        with running(prepared(folder), deadlines=("0.05", "1.5"), slowest_body=SLOW) as made:
             yield made
 
 
@@ -227,7 +227,8 @@ def test_a_slow_body_is_cut_off(server):
         wire.say(begin + b"{")
         for _ in range(4):  # some bytes from time to time are no help
             time.sleep(SLOW / 5)
-            wire.say(b" ")
+            with contextlib.suppress(OSError):
+                wire.say(b" ")
         alive(server)
         fine(wire.hear(), 408, "late")
         assert SLOW <= time.monotonic() - began < SLOW + 5
@@ -241,7 +242,8 @@ def test_a_slow_head_is_cut_off(server):
         began = time.monotonic()
         second.say(b"GET /health")  # a second request on a kept connection, begun and not ended
         for byte in b"GET / HT":
-            wire.say(bytes([byte]))
+            with contextlib.suppress(OSError):
+                wire.say(bytes([byte]))
             time.sleep(SLOW / 16)
         for one in (wire, silent, second):
             assert one.ended()
@@ -258,17 +260,15 @@ def test_a_kept_connection_is_not_cut_off(server):
 
 
 def test_one_address_cannot_take_all_connections(server):
+    held = lambda: sum(
+        one.client[0] == "127.0.0.9" for one in list(server.server.server_state.connections)
+    )
     with contextlib.ExitStack() as stack:
         wires = [stack.enter_context(connected(server, source="127.0.0.9")) for _ in range(200)]
-        alive(server)
-        ended = 0
-        for wire in wires[128:]:
-            ended += wire.ended()
-        for wire in wires[:128]:
-            wire.made.settimeout(0.0001)
-            ended += wire.ended()
-        assert 200 - 128 <= ended <= 200 - 128 + 9  # closed ones are known a moment later
         alive(server, source="127.0.0.8")
+        time.sleep(0.1)  # those that were closed are gone by then, those that are slow are not
+        assert held() <= 128
+        assert wires[-1].ended()
     time.sleep(0.2)
     alive(server, source="127.0.0.9")
 
@@ -426,7 +426,7 @@ def test_one_question_at_a_time_for_each_key(server):
         server, "POST /api/ask HTTP/1.1", f"Authorization: Bearer {server.keys['bob']}",
         "Content-Type: application/json", "Content-Length: {}",
     )  # fmt: skip
-    body = json.dumps({"question": COUNT, "epsilon": "0.01", "deadline": 0.5}).encode()
+    body = json.dumps({"question": COUNT, "epsilon": "0.01", "deadline": 1.5}).encode()
     asking = asking.replace(b"{}", str(len(body)).encode()) + body
     with connected(server) as one, connected(server) as two:
         one.say(asking)
