@@ -36,6 +36,7 @@ from discreet.curator.record import Record
 from discreet.curator.rehearsal import Rehearsal
 from discreet.errors import DiscreetError, LedgerError, QueryError
 from discreet.query.stability import number_of_groups
+from discreet.server.forms import Forms
 from discreet.server.problems import Problem
 from discreet.server.settings import Settings
 
@@ -127,6 +128,7 @@ class Service:
             secret = self.settings.secret or policy.server.secret
             self.access = Access.at(self.ledger, secret, clock=clock)
             self._reading, self.changing = threading.Lock(), threading.Lock()
+            self.forms = Forms()
             self._rehearsals: dict[tuple[str, str], Rehearsal] = {}
             self._holding = Holding(policy, self._curator)
             self._check(policy)
@@ -136,6 +138,7 @@ class Service:
 
     def close(self) -> None:
         """Let go of the data and of the ledger."""
+        self.forms.close()
         self._holding.end()
         self.ledger.close()
 

@@ -5,9 +5,7 @@ Tested by tests/server/api/test_releases.py
 
 from __future__ import annotations
 
-import tempfile
 from datetime import date
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -15,11 +13,11 @@ from fastapi import APIRouter, Query, Request, Response
 from discreet.curator.derive import between, rolled_up
 from discreet.curator.record import Record
 from discreet.curator.release import Release
-from discreet.curator.report import report
 from discreet.errors import ParameterError
 from discreet.server.api.models import Derive, Page
 from discreet.server.api.statuses import statuses
 from discreet.server.identity import Anyone, service_of
+from discreet.server.service import Service
 
 __all__ = ["routes"]
 
@@ -63,24 +61,17 @@ def release(key: str, who: Anyone, request: Request) -> Any:
         headers["Content-Security-Policy"] = (
             "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
         )
-    return Response(_formed(record, ending), media_type=_TYPES[ending], headers=headers)
+    return Response(_formed(service, record, ending), media_type=_TYPES[ending], headers=headers)
 
 
-def _formed(record: Record, ending: str) -> str | bytes:
-    made = record.release
+def _formed(service: Service, record: Record, ending: str) -> str | bytes:
     match ending:
         case "csv":
-            return made.to_csv(spreadsheet=True)
-        case "html":
-            return report(record)
+            return record.release.to_csv(spreadsheet=True)
         case "vl.json":
-            return str(made.plot().to_json())
+            return str(record.release.plot().to_json())
         case _:
-            pass
-    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
-        path = Path(folder) / f"figure.{ending}"
-        made.plot(path=path)
-        return path.read_bytes()
+            return service.forms.of(record, ending)
 
 
 @routes.post("/releases/{key}/derive", responses=statuses(404, 422, 503))

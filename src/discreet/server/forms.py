@@ -1,0 +1,80 @@
+"""Stored answers as figures and pages, drawn in a process of their own.
+
+The library that draws keeps every other thread of its process waiting, for seconds. In the
+server's own process nobody's deadline would be kept meanwhile; so it works in another, which is
+started when the first figure is wanted, and sees released numbers only.
+Tested by tests/server/test_forms.py
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import TimeoutError as Late
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from discreet.curator.record import Record
+from discreet.server.problems import Problem
+
+__all__ = ["Forms", "formed"]
+
+_LONGEST = 60.0
+"""Seconds that a figure may take."""
+
+
+def formed(text: str, ending: str) -> bytes:
+    """A record as a figure (svg, png) or as a page (html).
+
+    Args:
+        text: the record's JSON.
+        ending: which form.
+    """
+    from discreet.curator.report import report  # noqa: PLC0415 - in the other process only
+
+    record = Record.from_json(text)
+    if ending == "html":
+        return report(record).encode()
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+        path = Path(folder) / f"figure.{ending}"
+        record.release.plot(path=path)
+        return path.read_bytes()
+
+
+class Forms:
+    """The process that draws; it begins with the first figure, and again if it has died."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    def of(self, record: Record, ending: str) -> bytes:
+        """A record in another form; Problem if that takes too long."""
+        for pool in (self._opened(), None):
+            try:
+                work = (pool or self._opened()).submit(formed, record.to_json(), ending)
+                return work.result(_LONGEST)
+            except BrokenProcessPool:
+                self.close()
+            except Late:
+                self.close()
+                raise Problem("busy", "the figure takes too long; take the CSV") from None
+        raise Problem("busy", "the figure could not be drawn now; take the CSV")
+
+    def _opened(self) -> ProcessPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                context = multiprocessing.get_context("spawn")
+                self._pool = ProcessPoolExecutor(1, mp_context=context)
+            return self._pool
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            for process in list((pool._processes or {}).values()):  # noqa: SLF001 - a hanging one too
+                process.kill()
+            pool.shutdown(wait=False, cancel_futures=True)
