@@ -22,7 +22,7 @@ from discreet.server.api.statuses import statuses
 from discreet.server.guard import Guard
 from discreet.server.identity import Anyone, checked_routes, service_of
 from discreet.server.limits import Alone, Rate
-from discreet.server.page import analyst, assets, frame, signing
+from discreet.server.page import analyst, assets, auditor, frame, owner, signing
 from discreet.server.problems import KINDS, Problem, problem_of
 from discreet.server.service import Service
 
@@ -76,7 +76,7 @@ def make_app(service: Service) -> Guard:
 
 
 def _routes(app: FastAPI) -> None:
-    pages = (assets, signing, analyst)
+    pages = (assets, signing, analyst, owner, auditor)
     for one in (datasets, questions, releases, ledgers, owners, registering, *pages):
         app.include_router(one.routes)
 

@@ -41,12 +41,16 @@ class Place(NamedTuple):
 
 
 NAVIGATION: tuple[Place, ...] = (
+    Place("/overview", "Overview", ("owner",)),
     Place("/datasets", "Datasets", ("owner", "analyst", "auditor")),
     Place("/ask", "Ask", ("owner", "analyst")),
     Place("/releases", "Releases", ("owner", "analyst", "auditor")),
+    Place("/people", "People", ("owner",)),
+    Place("/policy", "Policy", ("owner", "auditor")),
+    Place("/ledger", "Ledger", ("owner", "auditor")),
 )
 """What is at the top of every page, for whom."""
-HOME: Mapping[str, str] = {"owner": "/datasets", "analyst": "/datasets", "auditor": "/datasets"}
+HOME: Mapping[str, str] = {"owner": "/overview", "analyst": "/datasets", "auditor": "/ledger"}
 """Where each role begins."""
 
 

@@ -16,7 +16,7 @@ from discreet.exact import shown
 from discreet.server.problems import Problem
 from discreet.server.service import Service
 
-__all__ = ["MOST_KEYS", "budgets", "described", "example", "quoted", "short"]
+__all__ = ["MOST_KEYS", "budgets", "described", "example", "gauge_of", "quoted", "short"]
 
 MOST_KEYS = 12
 """So many keys of a column are shown on a page."""
@@ -62,11 +62,12 @@ def budgets(service: Service, who: Credential, name: str) -> list[dict[str, Any]
     found = []
     for account, parts in blocks.items():
         if account in known:
-            found.append({**_budget(known[account].to_dict()), "blocks": parts})
+            found.append({**gauge_of(known[account].to_dict()), "blocks": parts})
     return found
 
 
-def _budget(told: Mapping[str, Any]) -> dict[str, Any]:
+def gauge_of(told: Mapping[str, Any]) -> dict[str, Any]:
+    """A budget for a page: what is left of it, in few digits."""
     unit = "epsilon" if told["accounting"] == "pure" else "rho"
     left, total = Decimal(told["left"][unit]), Decimal(told["total"][unit])
     return {

@@ -80,9 +80,9 @@ export function picture(release, column, within = null) {
   return { column, points, scale, name, split: split < 0 ? null : keys[split].name, told };
 }
 
-const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function config() {
+export function config() {
   const [ink, soft, line] = ["--ink", "--soft", "--line"].map(colourOf);
   const font = colourOf("--sans");
   return {

@@ -1,0 +1,69 @@
+"""What owners and auditors look at: the ledger line by line, its chain, and the policy.
+
+An auditor sees no fault of the program and no password; neither sees data here.
+Tested by tests/server/page/test_auditor.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+
+from discreet.curator.ledger.listing import Line, lines_of
+from discreet.server import policies
+from discreet.server.identity import Auditors, service_of
+from discreet.server.page.frame import render, signed_in
+
+__all__ = ["routes"]
+
+routes = APIRouter(tags=["page"], include_in_schema=False)
+_LISTED = 100
+Word = Annotated[str, Query(max_length=200)]
+
+
+@routes.get("/ledger")
+def ledger(
+    who: Auditors,
+    request: Request,
+    by: Word = "",
+    dataset: Word = "",
+    kind: Literal["", "questions", "people", "everything"] = "",
+    before: Annotated[int | None, Query(ge=0, le=2**62)] = None,
+) -> Response:
+    """What happened, the newest first, as far as it is asked for."""
+    session, service = signed_in(request), service_of(request)
+    accounts = list(service.ledger.accounts.values())
+    lines = lines_of(service.ledger.entries(), accounts, everything=kind == "everything")
+    if who.person.role != "owner":  # that a question failed is between the owner and the program
+        lines = [replace(one, state="answered") if one.state == "failed" else one for one in lines]
+    askers = sorted({one.who for one in lines})
+    datasets = sorted({one.dataset for one in lines if one.dataset})
+    found = [one for one in lines if _fits(one, by=by, dataset=dataset, kind=kind)][::-1]
+    many = len(found)
+    page = [one for one in found if before is None or one.entry < before][: _LISTED + 1]
+    older = page[_LISTED - 1].entry if len(page) > _LISTED else None
+    return render(
+        request, "ledger.html", session=session, lines=page[:_LISTED], many=many, older=older,
+        head=service.ledger.head, askers=askers, datasets=datasets, by=by, dataset=dataset,
+        kind=kind, is_first=before is None,
+    )  # fmt: skip
+
+
+def _fits(line: Line, *, by: str, dataset: str, kind: str) -> bool:
+    wanted = {"questions": bool(line.release), "people": line.state == "access"}
+    whose = by in ("", line.who) and dataset in ("", line.dataset)
+    return whose and wanted.get(kind, True)
+
+
+@routes.get("/policy")
+def policy(who: Auditors, request: Request) -> Response:
+    """The policy: its text, and what it means."""
+    session, service = signed_in(request), service_of(request)
+    owner = who.person.role == "owner"
+    told = policies.told(service, owner=owner)
+    return render(
+        request, "policy.html", session=session, told=told, owner=owner,
+        data={"version": told["version"]},
+    )  # fmt: skip

@@ -1,0 +1,140 @@
+"""The owner's pages: an overview, registering a dataset, people with their keys, faults.
+
+They show; what they change goes through the API, with its roles and the page's token.
+Tested by tests/server/page/test_owner.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from discreet.curator.faults import faults as noted
+from discreet.curator.ledger.amounts import decimal
+from discreet.curator.ledger.listing import lines_of
+from discreet.curator.ledger.spending import spending
+from discreet.curator.ledger.values import Account
+from discreet.curator.policy.model import Policy
+from discreet.server import registering
+from discreet.server.allowances import said
+from discreet.server.identity import Owner, service_of
+from discreet.server.page.frame import render, signed_in
+from discreet.server.page.views import gauge_of
+from discreet.server.service import Service
+
+__all__ = ["routes"]
+
+routes = APIRouter(tags=["page"], include_in_schema=False)
+_RECENT = 8
+
+
+@routes.get("/overview")
+def overview(who: Owner, request: Request) -> Response:  # noqa: ARG001
+    """Budgets, what was spent over time, and what was asked last."""
+    session, service = signed_in(request), service_of(request)
+    entries, accounts = service.ledger.entries(), list(service.ledger.accounts.values())
+    asked = [one for one in lines_of(entries, accounts) if one.release][::-1]
+    steps = [
+        {
+            "of": step.of, "name": step.name, "at": step.at,
+            "unit": _unit(step.accounting), "spent": decimal(step.spent.main),
+        }
+        for step in spending(entries, accounts)
+    ]  # fmt: skip
+    return render(
+        request, "overview.html", session=session, families=_families(service.policy, accounts),
+        asked=asked[:_RECENT], many=len(asked), faults=len(noted(service.ledger)),
+        data={"steps": steps, "totals": _totals(accounts)},
+    )  # fmt: skip
+
+
+@routes.get("/register")
+def register(who: Owner, request: Request) -> Response:  # noqa: ARG001
+    """A dataset, decision by decision."""
+    session, service = signed_in(request), service_of(request)
+    accounts = list(service.ledger.accounts.values())
+    families = _families(service.policy, accounts)
+    ever = sorted(one.name for one in accounts if "@" not in one.name and "/" not in one.name)
+    listed = registering.sources(service)
+    told = [{k: one[k] for k in ("name", "neighbours", "datasets")} for one in families]
+    return render(
+        request, "register.html", session=session, families=families, listed=listed,
+        data={"families": told, "ever": ever, "names": list(service.policy.datasets)},
+    )  # fmt: skip
+
+
+@routes.get("/people")
+def people(who: Owner, request: Request) -> Response:  # noqa: ARG001
+    """Who may come in, with what, and how much each analyst may use."""
+    session, service = signed_in(request), service_of(request)
+    access, policy = service.access, service.policy
+    accounts = {one.name: gauge_of(one.to_dict()) for one in service.ledger.accounts.values()}
+    found = access.people
+    return render(
+        request, "people.html", session=session, people=found, keys=access.keys(None)[::-1],
+        allowances=_allowances(service, accounts), datasets=list(policy.datasets),
+        without=[name for name in policy.analysts if name not in {one.name for one in found}],
+        families=[
+            {"name": name, "unit": _unit(one.accounting), "of": accounts.get(name)}
+            for name, one in policy.families.items()
+        ],
+        data={"me": session.credential.person.name},
+    )  # fmt: skip
+
+
+@routes.get("/faults")
+def faults(who: Owner, request: Request) -> Response:  # noqa: ARG001
+    """What failed without an asker being told."""
+    session = signed_in(request)
+    found = [one.split(" | ") for one in noted(service_of(request).ledger)]
+    return render(request, "faults.html", session=session, faults=found)
+
+
+def _unit(accounting: str) -> str:
+    return "epsilon" if accounting == "pure" else "rho"
+
+
+def _families(policy: Policy, accounts: Sequence[Account]) -> list[dict[str, Any]]:
+    """Every family with its accounts, its datasets and its analysts."""
+    found = []
+    for name, family in policy.families.items():
+        own = [one for one in accounts if one.name.partition("@")[0].partition("/")[0] == name]
+        datasets = [one for one in policy.datasets.values() if one.family == name]
+        found.append({
+            "name": name,
+            "unit": _unit(family.accounting),
+            "neighbours": family.neighbours,
+            "expires": family.expires,
+            "releases": family.releases,
+            "gauges": [gauge_of(one.to_dict()) for one in own if "@" not in one.name],
+            "analysts": [
+                {**gauge_of(one.to_dict()), "name": one.name.partition("@")[2]}
+                for one in own
+                if "@" in one.name and "/" not in one.name
+            ],
+            "datasets": [
+                {"name": one.name, "version": one.version, "blocks": list(one.blocks)}
+                for one in datasets
+            ],
+        })  # fmt: skip
+    return found
+
+
+def _totals(accounts: Sequence[Account]) -> dict[str, str]:
+    return {one.name: decimal(one.total.main) for one in accounts if "@" not in one.name}
+
+
+def _allowances(service: Service, accounts: dict[str, Any]) -> list[dict[str, Any]]:
+    """As they stand in the policy's text, so that a form can change the very amount."""
+    text = service.path.read_text(encoding="utf-8")
+    found = []
+    for analyst, families in said(text).items():
+        for family, amounts in families.items():
+            unit = next((one for one in ("epsilon", "rho") if one in amounts), None)
+            found.append({
+                "analyst": analyst, "family": family, "unit": unit,
+                "gauge": accounts.get(f"{family}@{analyst}"),
+            })  # fmt: skip
+    return found
