@@ -464,7 +464,7 @@ def test_progress_is_shown_where_it_is_asked_for(connection, monkeypatch, capsys
 
     text = "SELECT count(*) FROM t a JOIN t b ON hash(a.x) % 1000 = b.x % 1000 WHERE a.x < 3000"
     with monkeypatch.context() as patched:
-        patched.setattr(module, "_bar", Bar)
+        patched.setattr(module, "bar", Bar)
         patched.setattr(module, "_PAUSE", 0.001)
         engine._rows(text, progress=True)
     assert seen[0] is True

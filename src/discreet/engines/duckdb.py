@@ -14,7 +14,6 @@ Tested by tests/engines/test_duckdb.py
 from __future__ import annotations
 
 import re
-import sys
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +31,7 @@ from discreet.engines.base import Engine, Hashing
 from discreet.engines.compile import cells, columns_used, statement
 from discreet.engines.delimited import check_names, csv_relation, header
 from discreet.engines.dialects import column, name
+from discreet.engines.progress import bar
 from discreet.errors import EngineError, ParameterError
 from discreet.exact import whole
 from discreet.query.request import Cells, Request
@@ -282,7 +282,7 @@ class DuckDB(Engine):
             thread = Thread(target=self._fulfil, args=(answer, text), daemon=True)
             thread.start()
             try:
-                with _bar(shown=progress) as advance:
+                with bar(shown=progress) as advance:
                     while True:
                         try:
                             # an endless wait may hear no interrupt
@@ -477,33 +477,3 @@ def _failing(problem: str) -> Iterator[None]:
         raise EngineError(problem) from error
     except EngineError as error:
         raise EngineError(problem) from error.__cause__
-
-
-@contextmanager
-def _bar(*, shown: bool) -> Iterator[Any]:
-    """A progress bar on a terminal, for `advance(percent)`."""
-    if not shown or not sys.stderr.isatty():
-        yield lambda _percent: None
-        return
-    made: list[Any] = []
-
-    def advance(percent: float) -> None:
-        if not made:  # a question that is answered at once shows nothing, and loads nothing
-            made.append(_progress())
-            made[0].start()
-            made.append(made[0].add_task("", total=100))
-        made[0].update(made[1], completed=max(0.0, percent))
-
-    try:
-        yield advance
-    finally:
-        if made:
-            made[0].stop()
-
-
-def _progress() -> Any:
-    from rich.console import Console  # noqa: PLC0415 - only a long question on a terminal needs it
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-
-    columns = (TextColumn("DuckDB is counting"), BarColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)

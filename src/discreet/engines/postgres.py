@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from discreet.engines import compile as compiler
 from discreet.engines.base import Engine, Hashing
+from discreet.engines.progress import waiting
 from discreet.errors import EngineError, ParameterError
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Hidden, PerPerson, Schema, Storage
@@ -148,7 +149,7 @@ class Postgres(Engine):
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order."""
         text = statement or self.statement(request)
-        with _waiting(shown=progress):
+        with waiting(shown=progress):
             return compiler.cells(request, self._read(text, seconds))
 
     def ping(self) -> None:
@@ -309,26 +310,6 @@ def _part(rest: str, text: str) -> tuple[str, str]:
     if after and not after.startswith("."):
         raise ParameterError("table", text, "must be 'name' or 'schema.name'")
     return "".join(letters), after
-
-
-@contextmanager
-def _waiting(*, shown: bool) -> Iterator[None]:
-    """A line with the time that has passed, on a terminal, where it is asked for.
-
-    PostgreSQL does not say how far it is.
-    """
-    if not shown:
-        yield
-        return
-    from rich.console import Console  # noqa: PLC0415 - only a long question on a terminal needs it
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("PostgreSQL is counting"), TimeElapsedColumn())
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        bar.add_task("", total=None)
-        yield
 
 
 def _psycopg() -> ModuleType:
