@@ -82,7 +82,7 @@ export function picture(release, column, within = null) {
 
 export const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-export function config() {
+function config() {
   const [ink, soft, line] = ["--ink", "--soft", "--line"].map(colourOf);
   const font = colourOf("--sans");
   return {

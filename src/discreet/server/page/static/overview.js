@@ -1,7 +1,7 @@
 // The owner's overview: what was spent over time, and retiring a dataset.
 
 import { given, post } from "./api.js";
-import { charting, colourOf, config } from "./charts.js";
+import { colourOf, embedded } from "./charts.js";
 import { find, make, problemBox } from "./dom.js";
 import { renewed, tellDone } from "./owned.js";
 
@@ -14,7 +14,7 @@ function series(of) {
   const many = units.length > 1;
   const now = new Date().toISOString();
   const name = (one) => (many ? `${one.name} (${one.unit})` : one.name);
-  const points = steps.map((one) => ({ name: name(one), at: one.at, spent: Number(one.spent), said: one.spent, unit: one.unit }));
+  const points = steps.map((one) => ({ name: name(one), who: one.name, at: one.at, spent: Number(one.spent), said: one.spent, unit: one.unit }));
   const lines = [...new Set(points.map((one) => one.name))];
   const ends = lines.map((line) => ({ ...points.findLast((one) => one.name === line), at: now }));
   const starts = lines.map((line) => ({ ...points.find((one) => one.name === line), spent: 0, said: "0" }));
@@ -26,17 +26,13 @@ async function draw(of) {
   tabled(points);
   find("#spending-says").textContent = lines.map((line) => {
     const last = points.findLast((one) => one.name === line);
-    const total = of === "family" ? told.totals[last.name] : undefined;
+    const total = of === "family" ? told.totals[last.who] : undefined;
     return `${line}: ${last.unit} ${last.said}${total ? ` of ${total}` : ""}`;
   }).join("; ");
-  const embed = await charting();
-  if (embed === null) return;
-  const box = make("div", { class: "drawing" });
-  find("#spending").replaceChildren(box);
   const line = { type: "line", interpolate: "step-after", strokeWidth: 2.2 };
-  await embed(box, {
+  const view = await embedded(find("#spending"), {
     data: { values: drawn }, width: "container", height: 250, autosize: { type: "fit-x", contains: "padding" },
-    description: `Spent over time, in ${title}`, config: config(),
+    description: `Spent over time, in ${title}`,
     encoding: {
       x: { field: "at", type: "temporal", title: null, axis: { grid: false, tickCount: 6, labelOverlap: true } },
       y: { field: "spent", type: "quantitative", title: `${title} spent`, axis: { domain: false, ticks: false, tickCount: 5, labelPadding: 8 } },
@@ -48,8 +44,8 @@ async function draw(of) {
       { mark: { type: "circle", size: 34, opacity: 1 }, data: { values: points },
         encoding: { tooltip: [{ field: "name", title: "Who" }, { field: "said", title: "Spent" }, { field: "at", type: "temporal", title: "When" }] } },
     ],
-  }, { mode: "vega-lite", ast: true, actions: false, defaultStyle: false, renderer: "svg", tooltip: { disableDefaultStyle: true } });
-  find("#spending").dataset.drawn = String(points.length);
+  });
+  if (view !== null) find("#spending").dataset.drawn = String(points.length);
 }
 
 function tabled(points) {
