@@ -2,8 +2,7 @@
 
 import io
 import sys
-
-import pytest
+import time
 
 from discreet.engines.progress import bar, waiting
 
@@ -13,30 +12,40 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch):
+def opened(monkeypatch):
+    """A terminal; within the test itself, for pytest has a stream of its own for each phase."""
     made = Terminal()
     monkeypatch.setattr(sys, "stderr", made)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
     return made
 
 
-def test_a_bar_appears_with_the_first_percent(terminal):
+def written(terminal):
+    """Wait for the thread that draws."""
+    until = time.monotonic() + 20
+    while not terminal.getvalue() and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def test_a_bar_appears_with_the_first_percent(monkeypatch):
+    terminal = opened(monkeypatch)
     with bar(shown=True) as advance:
         assert terminal.getvalue() == ""
         advance(-1)
         advance(50)
+        written(terminal)
     assert "DuckDB is counting" in terminal.getvalue()
 
 
-def test_waiting_says_for_whom(terminal):
+def test_waiting_says_for_whom(monkeypatch):
+    terminal = opened(monkeypatch)
     with waiting(shown=True):
-        pass
+        written(terminal)
     assert "PostgreSQL is counting" in terminal.getvalue()
 
 
-def test_nothing_is_shown_where_it_is_not_wanted(terminal, monkeypatch):
+def test_nothing_is_shown_where_it_is_not_wanted(monkeypatch):
+    terminal = opened(monkeypatch)
     with bar(shown=False) as advance, waiting(shown=False):
         advance(50)
     assert terminal.getvalue() == ""
