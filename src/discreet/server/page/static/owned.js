@@ -1,6 +1,7 @@
 // What the owner's pages share: what was done is told after the page is new, and secrets are shown once.
 
 import { find, make } from "./dom.js";
+import { plainWords } from "./words.js";
 
 const DONE = "discreet-done";
 
@@ -41,7 +42,7 @@ export function meaningOf(told, ...first) {
       ? make("div", { class: "problem" }, make("p", { class: "what" }, "Think again"),
         make("ul", { class: "warnings" }, ...told.warnings.map((one) => make("li", {}, one))))
       : null,
-    make("pre", { class: "words", tabindex: "0", "aria-label": "The policy in plain words" }, told.words),
+    plainWords(told.words.split("\n\nThink again\n")[0]),
   ].filter((one) => one !== null);
 }
 
