@@ -101,13 +101,11 @@ def column(name, inside=""):
 
 
 def test_the_whole_story(browser, server):
-    began = time.monotonic()
     password = register_and_let_in(browser)
     ask_until_refused(browser, password)
     look_after(browser)
     audit(browser)
     assert refusals(browser, 402, 409, 422) == []
-    assert time.monotonic() - began < 45 or WANTED
     verified(server.service.ledger)
     left = {name: one.left.main for name, one in server.service.ledger.accounts.items()}
     assert left["patients@alice"] == 0
