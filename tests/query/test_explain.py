@@ -1,6 +1,7 @@
 """Prices before paying: errors that agree with the exact laws, and the reverse."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -347,3 +348,11 @@ def test_numbers_far_from_one_have_a_price(column, how):
         for line in price_of(asked).lines:
             assert line.half_width is None or math.isfinite(line.half_width)
         assert explained(asked, statement="", sql="")
+
+
+def test_an_accuracy_that_nearly_nothing_reaches_costs_nearly_nothing():
+    from discreet.query.explain import _least
+
+    assert _least(lambda _: True, 1) == Decimal("0.000001")
+    assert _least(lambda e: e >= Fraction("0.0144"), 1) == Decimal("0.0144")
+    assert _least(lambda e: e >= 100, 1) == Decimal(100)

@@ -259,13 +259,34 @@ def _people(values: NDArray[Any]) -> NDArray[Any]:
 class _Rule:
     """The decision for one key, with the share of epsilon and delta that it may spend.
 
-    `table[n]` is the probability p(n) in units of 2^-grid; its last entry is 2^grid.
+    `table[n]` is the probability p(n) in units of 2^-grid; its last entry is 2^grid. It is made
+    when it is needed first: a price needs the threshold only.
     """
 
     rate: Fraction
-    grid: int
-    table: list[int]
+    delta: Fraction
     threshold: int
+
+    @cached_property
+    def grid(self) -> int:
+        return max(_PRECISION, _WORD + int(1 / self.delta).bit_length())
+
+    @cached_property
+    def table(self) -> list[int]:
+        """Each step is rounded down (see Rounding at the top)."""
+        grid, epsilon, delta = self.grid, self.rate, self.delta
+        precision = grid + int(1 / epsilon).bit_length()
+        factor = max(exp(epsilon, precision + _WORD).lower, Fraction(1))
+        r = (factor.numerator << precision) // factor.denominator  # in units of 2^-precision
+        one = 1 << grid
+        d = (delta.numerator << grid) // delta.denominator
+        table = [0]
+        while table[-1] < one:
+            p = table[-1]
+            by_shown = (r * p >> precision) + d
+            by_hidden = one + ((p + d - one) << precision) // r
+            table.append(min(by_shown, by_hidden, one))
+        return table
 
     @property
     def sure_from(self) -> int:
@@ -340,7 +361,7 @@ class _Rule:
 
 @lru_cache(maxsize=64)
 def _rule(epsilon: Fraction, delta: Fraction) -> _Rule:
-    """Build the table of p(n), each step rounded down (see Rounding at the top)."""
+    """The decision at a price; refused where its table would be too long."""
     threshold = _threshold(epsilon, delta)
     if not 2 * threshold < LARGEST_TABLE:  # p is 1 from about 2 m + 1 people on
         problem = (
@@ -349,19 +370,7 @@ def _rule(epsilon: Fraction, delta: Fraction) -> _Rule:
             "Choose a larger epsilon or delta, or a smaller max_keys"
         )
         raise ParameterError("epsilon", shown(epsilon), problem)
-    grid = max(_PRECISION, _WORD + int(1 / delta).bit_length())
-    precision = grid + int(1 / epsilon).bit_length()
-    factor = max(exp(epsilon, precision + _WORD).lower, Fraction(1))
-    r = (factor.numerator << precision) // factor.denominator  # in units of 2^-precision
-    one = 1 << grid
-    d = (delta.numerator << grid) // delta.denominator
-    table = [0]
-    while table[-1] < one:
-        p = table[-1]
-        by_shown = (r * p >> precision) + d
-        by_hidden = one + ((p + d - one) << precision) // r
-        table.append(min(by_shown, by_hidden, one))
-    return _Rule(epsilon, grid, table, threshold)
+    return _Rule(epsilon, delta, threshold)
 
 
 def _threshold(epsilon: Fraction, delta: Fraction) -> int:

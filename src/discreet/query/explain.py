@@ -284,7 +284,8 @@ def _least(met: Callable[[Fraction], bool], within: object) -> Decimal:
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if _holds(met, steps[middle]) else (middle + 1, high)
-    return Decimal(shown(steps[low]))
+    found = steps[low]  # a decimal of three digits: the division is exact
+    return Decimal(found.numerator) / Decimal(found.denominator)
 
 
 def _holds(met: Callable[[Fraction], bool], epsilon: Fraction) -> bool:
