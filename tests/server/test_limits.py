@@ -1,11 +1,12 @@
 """Buckets and turns, with a clock of their own."""
 
+import asyncio
 import threading
 
 import pytest
 
 from discreet.server import limits
-from discreet.server.limits import Alone, Rate
+from discreet.server.limits import Alone, Rate, Turns
 from discreet.server.problems import Problem
 
 
@@ -73,3 +74,46 @@ def test_one_at_a_time_for_each_name():
         raise ValueError("x")
     with alone.turn("a"):
         pass
+
+
+def test_who_has_many_things_at_once_waits_in_line(monkeypatch):
+    monkeypatch.setattr(limits, "_IN_LINE", 4)
+    begun, refusals = [], []
+
+    async def work(turns, name, end):
+        try:
+            async with turns.turn(name):
+                begun.append(name)
+                await end.wait()
+        except Problem as problem:
+            refusals.append((name, problem.kind))
+
+    async def story():
+        turns, end = Turns(3, 30), asyncio.Event()
+        tasks = [asyncio.create_task(work(turns, name, end)) for name in "aaaaaabb"]
+        await asyncio.sleep(0.01)
+        assert begun == ["a", "a", "b"]  # two of one name, three in all
+        assert refusals == [("a", "limit")] * 2
+        end.set()
+        await asyncio.gather(*tasks)
+        assert sorted(begun) == ["a"] * 4 + ["b"] * 2
+        assert turns._lines == {}
+
+    asyncio.run(story())
+
+
+def test_who_waits_too_long_is_told():
+    async def story():
+        turns = Turns(1, 0.01)
+        async with turns.turn("a"):
+            with pytest.raises(Problem) as problem:
+                async with turns.turn("b"):
+                    pass
+        assert problem.value.kind == "busy"
+        with pytest.raises(ValueError, match="x"):
+            async with turns.turn("b"):
+                raise ValueError("x")
+        async with turns.turn("b"):
+            assert list(turns._lines) == ["b"]
+
+    asyncio.run(story())

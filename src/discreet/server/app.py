@@ -21,7 +21,7 @@ from discreet.server.api import datasets, ledgers, owners, questions, registerin
 from discreet.server.api.statuses import statuses
 from discreet.server.guard import Guard
 from discreet.server.identity import Anyone, checked_routes, service_of
-from discreet.server.limits import Alone, Rate
+from discreet.server.limits import Alone, Rate, Turns
 from discreet.server.page import analyst, assets, auditor, frame, owner, signing
 from discreet.server.problems import KINDS, Problem, problem_of
 from discreet.server.service import Service
@@ -46,6 +46,7 @@ def make_app(service: Service) -> Guard:
     async def living(app: FastAPI) -> AsyncIterator[None]:
         workers = service.settings.server.workers
         app.state.places = asyncio.Semaphore(workers)
+        app.state.turns = Turns(2 * workers, service.settings.longest_wait)
         app.state.workers = ThreadPoolExecutor(workers, thread_name_prefix="question")
         await asyncio.to_thread(service.warm)
         app.state.ready = True

@@ -7,7 +7,7 @@ Tested by tests/server/test_identity.py
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Annotated, Any, cast
 
 from fastapi import Depends, FastAPI, Request
@@ -20,7 +20,7 @@ from discreet.server.service import Service
 
 __all__ = [
     "COOKIE", "CSRF", "Analysts", "Anyone", "Askers", "Auditors", "Owner", "check_own",
-    "checked_routes", "origin_is_own", "service_of", "session_of",
+    "checked_routes", "in_turn", "origin_is_own", "service_of", "session_of",
 ]  # fmt: skip
 
 COOKIE = "__Host-discreet"
@@ -35,8 +35,10 @@ def service_of(request: Request) -> Service:
 
 
 def _credential(request: Request) -> Credential:
-    """Who asks, by key or by session; Problem where nobody is known."""
-    found = request.state.who = _known(request)
+    """Who asks, by key or by session, looked up once; Problem where nobody is known."""
+    found: Credential | None = getattr(request.state, "who", None)
+    if found is None:
+        found = request.state.who = _known(request)
     return found
 
 
@@ -113,6 +115,15 @@ Askers = Annotated[Credential, Depends(_role("owner", "analyst"))]
 Analysts = Annotated[Credential, Depends(_role("analyst"))]
 Auditors = Annotated[Credential, Depends(_role("owner", "auditor", whole=True))]
 Owner = Annotated[Credential, Depends(_role("owner", whole=True))]
+
+
+async def in_turn(request: Request, who: Anyone) -> AsyncIterator[None]:
+    """For routes that take a while: somebody's own requests wait for each other, without a thread.
+
+    What counts is the person, with however many keys.
+    """
+    async with request.app.state.turns.turn(who.person.name):
+        yield
 
 
 def roles_of(route: APIRoute) -> tuple[str, ...]:

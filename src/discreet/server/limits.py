@@ -7,18 +7,21 @@ Tested by tests/server/test_limits.py
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from discreet.server.problems import Problem
 
-__all__ = ["Alone", "Rate"]
+__all__ = ["Alone", "Rate", "Turns", "in_time"]
 
 _MOST = 10_000
+_AT_ONCE, _IN_LINE = 2, 8
+"""What somebody may have running, and running or waiting."""
 
 
 class Rate:
@@ -72,3 +75,51 @@ class Alone:
         finally:
             with self._lock:
                 self._busy.discard(name)
+
+
+class Turns:
+    """A few things at once for each name, and not many for all; who comes next waits in line.
+
+    For work that costs nothing and takes a while: no thread waits, so that a burst of one name
+    keeps nobody else from a thread. It belongs to one event loop.
+
+    Args:
+        everybody: how many at once, of all names together.
+        longest: seconds that somebody waits.
+    """
+
+    def __init__(self, everybody: int, longest: float) -> None:
+        self._all, self._longest = asyncio.Semaphore(everybody), longest
+        self._lines: dict[str, tuple[asyncio.Semaphore, int]] = {}
+
+    @asynccontextmanager
+    async def turn(self, name: str) -> AsyncIterator[None]:
+        """Wait until it is this one's turn; Problem if the line is too long, or too slow."""
+        own, there = self._lines.get(name) or (asyncio.Semaphore(_AT_ONCE), 0)
+        if there >= _IN_LINE:
+            words = f"at most {_IN_LINE} requests of this kind at once; nothing was charged"
+            raise Problem("limit", words, headers={"Retry-After": "1"})
+        self._lines[name] = own, there + 1
+        try:
+            async with in_time(own, self._longest), in_time(self._all, self._longest):
+                yield
+        finally:
+            there = self._lines[name][1] - 1
+            self._lines[name] = own, there
+            if not there:
+                del self._lines[name]
+
+
+@asynccontextmanager
+async def in_time(places: asyncio.Semaphore, longest: float) -> AsyncIterator[None]:
+    """One of some places; Problem if none becomes free in time."""
+    try:
+        async with asyncio.timeout(longest):
+            await places.acquire()
+    except TimeoutError:
+        words = "too many questions at once; nothing was charged"
+        raise Problem("busy", words, headers={"Retry-After": "5"}) from None
+    try:
+        yield
+    finally:
+        places.release()

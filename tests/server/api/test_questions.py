@@ -1,5 +1,6 @@
 """Explain, rehearse and ask, over a real socket."""
 
+import threading
 import time
 
 import pytest
@@ -7,6 +8,7 @@ from tests.server.running import COUNT, POLICY, prepared, running, weak
 
 from discreet.curator.faults import faults
 from discreet.curator.record import Record
+from discreet.errors import QueryError
 
 
 def test_a_question_is_answered_at_its_deadline_and_charged(server):
@@ -165,3 +167,38 @@ def test_a_point_tells_what_a_budget_in_rho_is_charged(tmp_path, monkeypatch):
         assert server.ask(epsilon="0.5").status == 200
         spent = server.get("/api/budget").json["accounts"][0]["spent"]["rho"]
     assert point["cost"]["rho"] == spent
+
+
+def test_a_burst_of_one_asker_keeps_nobody_from_a_thread(server, monkeypatch):
+    ended, lock, running, most = threading.Event(), threading.Lock(), [], []
+
+    def slow(*_, **__):
+        with lock:
+            running.append(1)
+            most.append(len(running))
+        ended.wait(30)
+        with lock:
+            running.pop()
+        raise QueryError("slow")
+
+    monkeypatch.setattr(server.service, "rehearse", slow)
+    found = []
+
+    def burst():
+        found.append(server.post("/api/rehearse", {"question": COUNT}).status)
+
+    threads = [threading.Thread(target=burst) for _ in range(60)]
+    for thread in threads:
+        thread.start()
+    try:
+        until = time.monotonic() + 20
+        while len(found) < 52 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert server.get("/api/me", who="bob", timeout=10).status == 200
+        assert server.ask(who="bob", epsilon="0.1").status == 200
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert max(most) <= 2
+    assert sorted(found) == [422] * 8 + [429] * 52

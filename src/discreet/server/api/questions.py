@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 
 from discreet.curator.access import Credential
 from discreet.curator.curator import Curator
@@ -22,7 +22,8 @@ from discreet.query.explain import Price
 from discreet.server.api.models import Ask, Errors, Question
 from discreet.server.api.statuses import statuses
 from discreet.server.deadlines import at_deadline, padded, room
-from discreet.server.identity import Askers, service_of
+from discreet.server.identity import Askers, in_turn, service_of
+from discreet.server.limits import in_time
 from discreet.server.problems import Problem, problem_of
 from discreet.server.service import Service
 from discreet.server.settings import ENGINE_SHARE
@@ -35,7 +36,7 @@ POINTS = tuple(Fraction(n, 100) for n in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70,
 """The prices at which errors are told, unless others are asked for."""
 
 
-@routes.post("/explain", responses=statuses(402, 404, 422, 503))
+@routes.post("/explain", responses=statuses(402, 404, 422, 503), dependencies=[Depends(in_turn)])
 def explain(question: Question, who: Askers, request: Request) -> dict[str, Any]:
     """What a question would cost, and how far off each number would be; free."""
     service = service_of(request)
@@ -72,7 +73,7 @@ def _price(price: Price) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@routes.post("/errors", responses=statuses(402, 404, 422, 503))
+@routes.post("/errors", responses=statuses(402, 404, 422, 503), dependencies=[Depends(in_turn)])
 def errors(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
     """The error of every number at many prices; free."""
     service = service_of(request)
@@ -107,7 +108,7 @@ def _said(number: object) -> str:
     return f"{float(number):g}" if isinstance(number, Fraction) else str(number)
 
 
-@routes.post("/rehearse", responses=statuses(402, 404, 422, 503))
+@routes.post("/rehearse", responses=statuses(402, 404, 422, 503), dependencies=[Depends(in_turn)])
 def rehearse(question: Question, who: Askers, request: Request) -> dict[str, Any]:
     """The same question on made-up rows, from the policy alone; free."""
     service = service_of(request)
@@ -117,7 +118,7 @@ def rehearse(question: Question, who: Askers, request: Request) -> dict[str, Any
     return {"rehearsal": True, **record.to_dict()}
 
 
-@routes.post("/preview", responses=statuses(402, 404, 422, 503))
+@routes.post("/preview", responses=statuses(402, 404, 422, 503), dependencies=[Depends(in_turn)])
 def preview(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
     """All that can be known before paying, in one request: words, errors, a rehearsal; free.
 
@@ -151,31 +152,13 @@ async def ask(
         key = None  # what is left changes; a client's own name for the try does not fit it
     name = who.key or who.person.name
     with state.alone.turn(name):
-        async with _place(state.places, service.settings.longest_wait):
+        async with in_time(state.places, service.settings.longest_wait):
             work = _Work(service, who, question, key, deadline)
             seconds = deadline if service.settings.padded else None
             status, body = await at_deadline(
                 seconds, lambda: asyncio.get_running_loop().run_in_executor(state.workers, work)
             )
     return Response(body, status, media_type="application/json")
-
-
-class _place:  # noqa: N801 - reads as a function where it is used
-    """One of the workers' places; Problem if none becomes free in time."""
-
-    def __init__(self, places: asyncio.Semaphore, longest: float) -> None:
-        self._places, self._longest = places, longest
-
-    async def __aenter__(self) -> None:
-        try:
-            async with asyncio.timeout(self._longest):
-                await self._places.acquire()
-        except TimeoutError:
-            words = "too many questions at once; nothing was charged"
-            raise Problem("busy", words, headers={"Retry-After": "5"}) from None
-
-    async def __aexit__(self, *_: object) -> None:
-        self._places.release()
 
 
 class _Work:

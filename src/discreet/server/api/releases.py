@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from discreet.curator.derive import between, rolled_up
 from discreet.curator.record import Record
@@ -16,7 +16,7 @@ from discreet.curator.release import Release
 from discreet.errors import ParameterError
 from discreet.server.api.models import Derive, Page
 from discreet.server.api.statuses import statuses
-from discreet.server.identity import Anyone, service_of
+from discreet.server.identity import Anyone, in_turn, service_of
 from discreet.server.service import Service
 
 __all__ = ["routes"]
@@ -44,6 +44,7 @@ def releases(who: Anyone, request: Request, page: Annotated[Page, Query()]) -> d
         200: {"content": {kind.partition(";")[0]: {} for kind in _TYPES.values()}},
         **statuses(404, 422, 503),
     },
+    dependencies=[Depends(in_turn)],
 )
 def release(key: str, who: Anyone, request: Request) -> Any:
     """A stored answer; with an ending (.csv, .svg, .png, .html, .vl.json) in that form."""
@@ -74,7 +75,9 @@ def _formed(service: Service, record: Record, ending: str) -> str | bytes:
             return service.forms.of(record, ending)
 
 
-@routes.post("/releases/{key}/derive", responses=statuses(404, 422, 503))
+@routes.post(
+    "/releases/{key}/derive", responses=statuses(404, 422, 503), dependencies=[Depends(in_turn)]
+)
 def derive(key: str, wanted: Derive, who: Anyone, request: Request) -> dict[str, Any]:
     """A roll-up over keys, or a range of a histogram, from a stored answer; free."""
     record = service_of(request).record(who, key)
