@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 from discreet import errors
+from discreet.curator.policy.reading import PolicyError
 from discreet.errors import (
     BudgetExceededError,
     EngineError,
@@ -58,6 +59,14 @@ def test_what_follows_from_the_question_is_told(error, kind):
     assert told.kind == kind
     assert "words" in told.message
     assert told.hidden is None
+
+
+def test_what_is_wrong_with_the_policy_is_for_the_owner():
+    error = PolicyError("/home/olga/policy.toml", [(7, "[dataset.payroll] source: is no file")])
+    told = problem_of(error)
+    assert (told.kind, told.hidden) == ("unavailable", error)
+    assert "policy" not in str(told.told())
+    assert "policy.toml:7" in problem_of(error, owner=True).message
 
 
 def test_every_failure_of_the_package_has_a_kind():

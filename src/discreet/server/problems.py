@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from discreet.curator.policy.reading import PolicyError
 from discreet.errors import (
     BudgetExceededError,
     DiscreetError,
@@ -119,6 +120,8 @@ def problem_of(error: BaseException, *, owner: bool = False) -> Problem:
         case EngineError():
             words = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
             return Problem("unavailable", words if owner else _UNAVAILABLE, hidden=error)
+        case PolicyError() if not owner:  # it names the file, and quotes what is in it
+            return Problem("unavailable", _UNAVAILABLE, hidden=error)
         case QueryError():
             return Problem("query", str(error))
         case DiscreetError() if isinstance(error, _OWN):
