@@ -36,8 +36,8 @@ _REFUSED = "Nothing is in force that was not before; say what is meant, or chang
 def told(service: Service, *, owner: bool) -> dict[str, Any]:
     """The policy in force: text, version, meaning, what is unwise; passwords for an owner only."""
     policy = service.policy
+    version = service.ledger.policy[1]  # before the text: a change in between is a conflict then
     text = service.path.read_text(encoding="utf-8")
-    version = service.ledger.policy[1]
     return {"text": text if owner else masked(text), "version": version, **_meant(policy)}
 
 
