@@ -4,12 +4,16 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 
 import pytest
 from tests.curator.releases import counts
 
 from discreet.curator.record import Record
+from discreet.server import forms as module
 from discreet.server.forms import Forms, formed
+from discreet.server.problems import Problem
 
 
 @pytest.fixture
@@ -54,3 +58,29 @@ def test_other_threads_go_on_while_a_figure_is_drawn(forms):
 
 def test_a_form_is_made_of_the_record_alone():
     assert b"<html" in formed(record().to_json(), "html")
+    assert b"$schema" in formed(record().to_json(), "vl.json")
+
+
+@pytest.mark.slow
+def test_who_waits_behind_a_figure_that_takes_too_long_gets_the_own_one(forms, monkeypatch):
+    monkeypatch.setattr(module, "_LONGEST", 5.0)
+    monkeypatch.setattr(module, "formed", time.sleep)  # the other process takes it by its name
+    monkeypatch.setattr(Record, "to_json", lambda self: 0 if self.dataset == "quick" else 60)
+    submit = ProcessPoolExecutor.submit
+    monkeypatch.setattr(
+        ProcessPoolExecutor, "submit", lambda self, work, text, _: submit(self, work, text)
+    )
+    found = []
+
+    def slow():
+        with pytest.raises(Problem) as problem:
+            forms.of(record(), "png")
+        found.append(problem.value.kind)
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    time.sleep(1)
+    assert forms.of(replace(record(), dataset="quick"), "png") is None
+    thread.join()
+    assert found == ["busy"]
+    assert forms._pool is not None  # the process of who came later goes on

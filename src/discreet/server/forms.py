@@ -11,9 +11,10 @@ from __future__ import annotations
 import multiprocessing
 import tempfile
 import threading
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as Late
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from pathlib import Path
 
 from discreet.curator.record import Record
@@ -23,10 +24,11 @@ __all__ = ["Forms", "formed"]
 
 _LONGEST = 60.0
 """Seconds that a figure may take."""
+_NOT_NOW = "the figure could not be drawn now; take the CSV"
 
 
 def formed(text: str, ending: str) -> bytes:
-    """A record as a figure (svg, png) or as a page (html).
+    """A record as a figure (svg, png, vl.json) or as a page (html).
 
     Args:
         text: the record's JSON.
@@ -37,6 +39,8 @@ def formed(text: str, ending: str) -> bytes:
     record = Record.from_json(text)
     if ending == "html":
         return report(record).encode()
+    if ending == "vl.json":
+        return str(record.release.plot().to_json()).encode()
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
         path = Path(folder) / f"figure.{ending}"
         record.release.plot(path=path)
@@ -52,28 +56,38 @@ class Forms:
 
     def of(self, record: Record, ending: str) -> bytes:
         """A record in another form; Problem if that takes too long."""
-        for pool in (self._opened(), None):
+        text = record.to_json()
+        for _ in range(2):
+            pool, work = self._begun(text, ending)
             try:
-                work = (pool or self._opened()).submit(formed, record.to_json(), ending)
                 return work.result(_LONGEST)
-            except BrokenProcessPool:
-                self.close()
+            except (BrokenProcessPool, CancelledError):  # it died, or another took too long
+                self._end(pool)
             except Late:
-                self.close()
+                self._end(pool)
                 raise Problem("busy", "the figure takes too long; take the CSV") from None
-        raise Problem("busy", "the figure could not be drawn now; take the CSV")
+        raise Problem("busy", _NOT_NOW)
 
-    def _opened(self) -> ProcessPoolExecutor:
+    def _begun(self, text: str, ending: str) -> tuple[ProcessPoolExecutor, Future[bytes]]:
         with self._lock:
-            if self._pool is None:
-                context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(1, mp_context=context)
-            return self._pool
+            for _ in range(2):
+                if self._pool is None:
+                    context = multiprocessing.get_context("spawn")
+                    self._pool = ProcessPoolExecutor(1, mp_context=context)
+                with suppress(BrokenProcessPool):  # it died while nobody wanted anything
+                    return self._pool, self._pool.submit(formed, text, ending)
+                self._pool = None
+        raise Problem("busy", _NOT_NOW)
 
     def close(self) -> None:
         """End the process."""
+        self._end(self._pool)
+
+    def _end(self, pool: ProcessPoolExecutor | None) -> None:
+        """End this process, and not one that somebody else has begun since."""
         with self._lock:
-            pool, self._pool = self._pool, None
+            if self._pool is pool:
+                self._pool = None
         if pool is not None:
             for process in list((pool._processes or {}).values()):  # noqa: SLF001 - a hanging one too
                 process.kill()

@@ -66,13 +66,9 @@ def release(key: str, who: Anyone, request: Request) -> Any:
 
 
 def _formed(service: Service, record: Record, ending: str) -> str | bytes:
-    match ending:
-        case "csv":
-            return record.release.to_csv(spreadsheet=True)
-        case "vl.json":
-            return str(record.release.plot().to_json())
-        case _:
-            return service.forms.of(record, ending)
+    if ending == "csv":
+        return record.release.to_csv(spreadsheet=True)
+    return service.forms.of(record, ending)
 
 
 @routes.post(
