@@ -8,6 +8,8 @@ from tests.server.running import prepared, weak
 
 from discreet.curator.access import Credential, Person
 from discreet.errors import DiscreetError, EngineError, LedgerError
+from discreet.server import service as module
+from discreet.server.policies import edit
 from discreet.server.problems import Problem
 from discreet.server.service import Service
 
@@ -82,3 +84,38 @@ def test_a_policy_that_the_ledger_does_not_follow_is_refused(tmp_path, monkeypat
     path.write_text(path.read_text().replace("high = 1000", "high = 10"))
     with pytest.raises(LedgerError, match="follows another version"):
         Service(path)
+
+
+def test_nothing_of_an_old_policy_is_kept(service):
+    service.rehearse(ALICE, COUNT, {}, epsilon="0.1")
+    assert len(service._rehearsals) == 1
+    edit(service, lambda text: text.replace('version = "2024"', 'version = "2025"'), by="olga")
+    assert len(service._rehearsals) == 0
+
+
+def test_what_is_out_of_scope_takes_no_place_on_a_page(service, monkeypatch):
+    for n in range(7):
+        service.ask(ALICE, f"SELECT COUNT(*) AS n FROM payroll WHERE pay < {n + 5}", {},
+                    seconds=None, epsilon="0.01", key=f"k{n}")  # fmt: skip
+    every, _ = service.releases(ALICE, limit=200, before=None)
+    seen = {one["key"] for one in every[::3]}
+    monkeypatch.setattr(module, "_LOOKED_AT", 2)
+    real = module.released
+
+    def marked(*given, **more):
+        found, following = real(*given, **more)
+        return [{**one, "dataset": one["key"]} for one in found], following
+
+    monkeypatch.setattr(module, "released", marked)
+    narrow = Credential(ALICE.person, "k", tuple(seen))
+    for limit in (1, 2, 3, 5):
+        listed, before, pages = [], None, 0
+        while pages == 0 or before is not None:
+            found, before = service.releases(narrow, limit=limit, before=before)
+            assert len(found) <= limit
+            assert found or before is None
+            listed += [one["key"] for one in found]
+            pages += 1
+        assert listed == [one["key"] for one in every[::3]]
+    everything, before = service.releases(ALICE, limit=7, before=None)
+    assert (len(everything), before) == (7, None)

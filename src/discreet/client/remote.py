@@ -170,7 +170,7 @@ class Remote:
             found = _formed(partial(_listed, told))
             yield from found
             given += len(found)
-            if told.get("next") is None or not found:
+            if told.get("next") is None:
                 return
             before = str(told["next"])
 

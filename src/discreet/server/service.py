@@ -42,6 +42,8 @@ from discreet.server.settings import Settings
 
 __all__ = ["Holding", "Service"]
 
+_LOOKED_AT = 200
+"""So many stored answers are looked at together."""
 _KEY = re.compile(r"[0-9A-Za-z_-]{1,64}")
 """What the name of an answer looks like; others are not looked for."""
 
@@ -74,10 +76,12 @@ class Holding:
             yield found
         finally:
             found.seconds = None
-            if self._ended:
+            with self._lock:  # not between `end` and what it lets go of
+                ended = self._ended
+                if not ended:
+                    self._free.put(found)
+            if ended:
                 found.close()
-            else:
-                self._free.put(found)
 
     def warm(self, workers: int) -> None:
         """Open all data before anybody asks, once for each worker."""
@@ -93,7 +97,8 @@ class Holding:
 
     def end(self) -> None:
         """Let go of the data: at once, or when the last question is answered."""
-        self._ended = True
+        with self._lock:
+            self._ended = True
         while True:
             try:
                 self._free.get_nowait().close()
@@ -174,6 +179,7 @@ class Service:
             if policy.fingerprint != self._holding.policy.fingerprint:
                 self._check(policy)
                 before, self._holding = self._holding, Holding(policy, self._curator)
+                self._rehearsals.clear()  # who is at one ends it; nobody begins one of before
                 before.end()
                 self.warm()
             else:
@@ -334,16 +340,19 @@ class Service:
         how much others ask.
         """
         analyst = who.person.name if who.person.role == "analyst" else None
-        found, following = released(self.ledger, analyst, most=limit, before=before)
         private = {"owner": (), "auditor": ("failed",)}.get(
             who.person.role, ("entry", "analyst", "failed")
         )
-        listed = [
-            {name: value for name, value in one.items() if name not in private}
-            for one in found
-            if who.may_see(one["dataset"])
-        ]
-        return listed, following
+        listed: list[dict[str, Any]] = []
+        while True:  # what is out of scope takes no place on a page
+            found, before = released(self.ledger, analyst, most=_LOOKED_AT, before=before)
+            for place, one in reversed(list(enumerate(found[::-1], before or 0))):
+                if who.may_see(one["dataset"]):
+                    listed.append({k: value for k, value in one.items() if k not in private})
+                if len(listed) == limit:
+                    return listed, place or None
+            if before is None:
+                return listed, None
 
 
 def _there(seen: Mapping[str, Dataset], name: str) -> Dataset:
