@@ -1,11 +1,15 @@
 """Failures that an analyst is not shown: written down for the owner, beside the head file.
 
+Who can make something fail cannot fill the disk: a line is cut, and of the lines only the last two
+files' worth are kept.
+
 Tested by tests/curator/test_faults.py
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,10 +17,18 @@ from discreet.curator.ledger.ledger import Ledger
 
 __all__ = ["faults", "note_fault"]
 
+LARGEST = 1 << 20
+"""Bytes after which a new file is begun; one older file is kept."""
+_CUT = 4000
+
 
 def faults_path(ledger: Ledger) -> Path:
     """The file that failures are written to."""
     return ledger.head_path.with_suffix(".faults")
+
+
+def _older(ledger: Ledger) -> Path:
+    return ledger.head_path.with_suffix(".faults.old")
 
 
 def note_fault(ledger: Ledger, fault: BaseException) -> None:
@@ -25,19 +37,23 @@ def note_fault(ledger: Ledger, fault: BaseException) -> None:
     told = [datetime.now(UTC).isoformat(timespec="seconds"), f"{type(fault).__name__}: {fault}"]
     if cause is not None:
         told.append(f"{type(cause).__name__}: {cause}")
-    line = " | ".join(" ".join(part.split()) for part in told) + "\n"
+    line = " | ".join(" ".join(part.split())[:_CUT] for part in told) + "\n"
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     file = os.open(faults_path(ledger), flags, 0o600)
     try:
-        os.write(file, line.encode())
+        os.write(file, line.encode(errors="backslashreplace"))
+        full = os.fstat(file).st_size > LARGEST
     finally:
         os.close(file)
+    if full:
+        with suppress(FileNotFoundError):  # another thread was faster
+            faults_path(ledger).replace(_older(ledger))
 
 
 def faults(ledger: Ledger, most: int = 100) -> list[str]:
     """The last failures, the newest first."""
-    try:
-        text = faults_path(ledger).read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return []
-    return text.splitlines()[: -most - 1 : -1]
+    lines: list[str] = []
+    for path in (_older(ledger), faults_path(ledger)):
+        with suppress(FileNotFoundError):
+            lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[: -most - 1 : -1]
