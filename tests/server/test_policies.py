@@ -62,7 +62,28 @@ def test_a_change_from_outside_is_followed(server, folder):
     assert answer.json["policy_version"] == 2
 
 
-def test_passwords_aremasked():
+def test_passwords_are_masked():
     text = 'a = "postgresql://ann:s3cret@db/x?sslpassword=s3cret&b=1"'
     assert "s3cret" not in masked(text)
     assert "ann" in masked(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'source = "postgresql://ann:s3@cret@db/x"  # of ann@db',
+        'source = "postgresql://ann:s3\'cret@db/x"',
+        "source = 'postgresql://ann:s3\"cret@db/x'",
+        'source = "postgresql://ann:s3\\"cret@db/x"',
+        'source = "POSTGRESQL://ann:s3 cret@db/x"',
+        'source = "postgres://ann@db/x?password=s3\'cret&b=1"',
+        "# postgres://ann:s3@cret@db/x was before",
+        'options = { password = "s3cret", user = "ann" }',
+    ],
+)
+def test_passwords_of_any_letters_are_masked(text):
+    found = masked(text + '\nversion = "2024"')
+    assert "s3" not in found
+    assert "cret" not in found
+    assert "ann" in found
+    assert found.endswith('\nversion = "2024"')

@@ -28,8 +28,14 @@ from discreet.server.service import Service
 
 __all__ = ["change", "checked", "edit", "masked", "retire", "told"]
 
-_PASSWORD = re.compile(r"(postgres(?:ql)?://[^:/@\s\"']*):[^@\s\"']*@")
-_PARAMETER = re.compile(r"((?:ssl)?password=)[^&\s\"']*", re.IGNORECASE)
+_QUOTED = re.compile(
+    r"""(?P<mark>["'])(?P<address>postgres(?:ql)?://(?:\\.|(?!(?P=mark))[^\\\n])*)""", re.IGNORECASE
+)
+"""An address up to its closing mark: the other mark may be a letter of a password."""
+_PASSWORD = re.compile(r"(postgres(?:ql)?://[^:/@\s]*):[^\n]*@", re.IGNORECASE)
+_BARE = re.compile(r"(postgres(?:ql)?://[^:/@\s\"']*):[^\s\"']*@", re.IGNORECASE)
+_PARAMETER = re.compile(r"((?:ssl)?password\s*=\s*[\"']?)[^&\s\"']*", re.IGNORECASE)
+_QUERY = re.compile(r"((?:ssl)?password=)[^&\n]*", re.IGNORECASE)
 _REFUSED = "Nothing is in force that was not before; say what is meant, or change the text."
 
 
@@ -163,8 +169,13 @@ def _decisions(service: Service, policy: Policy) -> dict[str, Any]:
 
 
 def masked(text: str) -> str:
-    """Addresses without their passwords."""
-    return _PASSWORD.sub(r"\1:...@", _PARAMETER.sub(r"\1...", text))
+    """Addresses without their passwords, whatever letters these have."""
+    text = _QUOTED.sub(lambda found: found["mark"] + _hidden(found["address"]), text)
+    return _BARE.sub(r"\1:...@", _PARAMETER.sub(r"\1...", text))
+
+
+def _hidden(address: str) -> str:
+    return _PASSWORD.sub(r"\1:...@", _QUERY.sub(r"\1...", address))
 
 
 def _write(path: Path, text: str) -> None:
