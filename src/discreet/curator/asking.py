@@ -1,6 +1,6 @@
 """One part of a dataset, open for questions, with what was found for it before.
 
-Tested by tests/curator/test_curator.py
+Tested by tests/curator/test_curator.py, tests/curator/test_asking.py
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 from discreet.curator.answering import Answering, Audience
@@ -28,6 +29,8 @@ from discreet.query.schema import Schema
 
 __all__ = ["Asking", "Wanted", "named_dataset", "only_dataset", "priced_at", "wanting"]
 
+_LEAST = 0.01
+"""Seconds that a database always has: some take 0 for no limit."""
 Look = Callable[[Request, str], Sequence[Cells]]
 Wanted = Callable[[Plan, Schema], Target]
 """What a question may cost, once it is read."""
@@ -71,6 +74,7 @@ class Asking(Questions):
         self._base, self._if_found = schema, supposed(schema)
         self._read: Recent[str, Plan] = Recent()
         self.found: list[tuple[str, PureLoss]] = []
+        self._taken = 0.0
 
     @property
     def engine(self) -> Engine:
@@ -90,11 +94,15 @@ class Asking(Questions):
     ) -> Iterator[Answering]:
         """How a charged question is answered.
 
+        The seconds are for a question and all that has to be found for it together: otherwise the
+        time of a search would add to that of the question, past the end of a deadline.
+
         Where anything fails the data are opened anew: a connection that broke on one row would
         keep the next question from its answer, and so tell of that row.
         """
-        made = Answering(self._engine, audience, on_fault, seconds)
-        failed = True
+        left = None if seconds is None else max(seconds - self._taken, _LEAST)
+        made = Answering(self._engine, audience, on_fault, left)
+        failed, began = True, monotonic()
         try:
             yield made
             failed = bool(made.faults)
@@ -105,6 +113,7 @@ class Asking(Questions):
                     self._engine = self._opened()[1]
                 except Exception as another:  # noqa: BLE001 - told by whoever asks next
                     made.tell(another)
+            self._taken += monotonic() - began
 
     # what has to be found first
 
@@ -113,6 +122,7 @@ class Asking(Questions):
 
         So `found` holds what this question needed, in one order, in every process.
         """
+        self._taken = 0.0
         if self._schema is not self._base:
             self._declare(self._base)
             self.found = []

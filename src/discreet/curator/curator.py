@@ -70,7 +70,7 @@ class Curator:
         clock: what time it is, for the log and for expiry.
 
     Attributes:
-        seconds: the longest that a database may take; longer is a failure.
+        seconds: the longest that a database may take for a question; longer is a failure.
     """
 
     seconds: float | None = None
