@@ -1,6 +1,9 @@
 """The ledger over the network."""
 
 import pytest
+from tests.curator.payroll import failing
+
+from discreet.engines.duckdb import DuckDB
 
 
 def test_owners_and_auditors_can_verify_it(server):
@@ -35,3 +38,13 @@ def test_a_changed_ledger_is_told(server):
 @pytest.mark.parametrize("query", ["after=-1", "limit=0", "limit=100000", "after=x"])
 def test_odd_pages_are_refused(server, query):
     assert server.get(f"/api/ledger?{query}", who="audrey").status == 422
+
+
+def test_that_a_question_failed_is_the_owner_s(server, monkeypatch):
+    monkeypatch.setattr(DuckDB, "run", failing)
+    assert server.ask(epsilon="0.1").status == 200
+    path = "/api/ledger?limit=1000"
+    (own,) = [e for e in server.get(path, who="olga").json["entries"] if e["kind"] == "done"]
+    (seen,) = [e for e in server.get(path, who="audrey").json["entries"] if e["kind"] == "done"]
+    assert own.pop("failed") is True
+    assert seen == own
