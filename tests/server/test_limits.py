@@ -76,8 +76,7 @@ def test_one_at_a_time_for_each_name():
         pass
 
 
-def test_who_has_many_things_at_once_waits_in_line(monkeypatch):
-    monkeypatch.setattr(limits, "_IN_LINE", 4)
+def test_who_has_many_things_at_once_waits_in_line():
     begun, refusals = [], []
 
     async def work(turns, name, end):
@@ -89,7 +88,7 @@ def test_who_has_many_things_at_once_waits_in_line(monkeypatch):
             refusals.append((name, problem.kind))
 
     async def story():
-        turns, end = Turns(3, 30), asyncio.Event()
+        turns, end = Turns(3, each=2, line=4, longest=30), asyncio.Event()
         tasks = [asyncio.create_task(work(turns, name, end)) for name in "aaaaaabb"]
         await asyncio.sleep(0.01)
         assert begun == ["a", "a", "b"]  # two of one name, three in all
@@ -104,7 +103,7 @@ def test_who_has_many_things_at_once_waits_in_line(monkeypatch):
 
 def test_who_waits_too_long_is_told():
     async def story():
-        turns = Turns(1, 0.01)
+        turns = Turns(1, each=2, line=8, longest=0.01)
         async with turns.turn("a"):
             with pytest.raises(Problem) as problem:
                 async with turns.turn("b"):

@@ -45,8 +45,10 @@ def make_app(service: Service) -> Guard:
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
         workers = service.settings.server.workers
-        app.state.places = asyncio.Semaphore(workers)
-        app.state.turns = Turns(2 * workers, service.settings.longest_wait)
+        wait = service.settings.longest_wait
+        share = max(workers - 1, 1)  # with however many keys: others find a worker, too
+        app.state.places = Turns(workers, each=share, line=64, longest=wait)
+        app.state.turns = Turns(2 * workers, each=2, line=8, longest=wait)
         app.state.workers = ThreadPoolExecutor(workers, thread_name_prefix="question")
         await asyncio.to_thread(service.warm)
         app.state.ready = True

@@ -17,11 +17,9 @@ from contextlib import asynccontextmanager, contextmanager
 
 from discreet.server.problems import Problem
 
-__all__ = ["Alone", "Rate", "Turns", "in_time"]
+__all__ = ["Alone", "Rate", "Turns"]
 
 _MOST = 10_000
-_AT_ONCE, _IN_LINE = 2, 8
-"""What somebody may have running, and running or waiting."""
 
 
 class Rate:
@@ -80,28 +78,31 @@ class Alone:
 class Turns:
     """A few things at once for each name, and not many for all; who comes next waits in line.
 
-    For work that costs nothing and takes a while: no thread waits, so that a burst of one name
-    keeps nobody else from a thread. It belongs to one event loop.
+    No thread waits, so that a burst of one name keeps nobody else from a thread. It belongs to one
+    event loop.
 
     Args:
         everybody: how many at once, of all names together.
+        each: how many at once, of one name.
+        line: how many of one name, at once and waiting.
         longest: seconds that somebody waits.
     """
 
-    def __init__(self, everybody: int, longest: float) -> None:
+    def __init__(self, everybody: int, *, each: int, line: int, longest: float) -> None:
         self._all, self._longest = asyncio.Semaphore(everybody), longest
+        self._each, self._line = each, line
         self._lines: dict[str, tuple[asyncio.Semaphore, int]] = {}
 
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[None]:
         """Wait until it is this one's turn; Problem if the line is too long, or too slow."""
-        own, there = self._lines.get(name) or (asyncio.Semaphore(_AT_ONCE), 0)
-        if there >= _IN_LINE:
-            words = f"at most {_IN_LINE} requests of this kind at once; nothing was charged"
+        own, there = self._lines.get(name) or (asyncio.Semaphore(self._each), 0)
+        if there >= self._line:
+            words = f"at most {self._line} requests of this kind at once; nothing was charged"
             raise Problem("limit", words, headers={"Retry-After": "1"})
         self._lines[name] = own, there + 1
         try:
-            async with in_time(own, self._longest), in_time(self._all, self._longest):
+            async with _in_time(own, self._longest), _in_time(self._all, self._longest):
                 yield
         finally:
             there = self._lines[name][1] - 1
@@ -111,7 +112,7 @@ class Turns:
 
 
 @asynccontextmanager
-async def in_time(places: asyncio.Semaphore, longest: float) -> AsyncIterator[None]:
+async def _in_time(places: asyncio.Semaphore, longest: float) -> AsyncIterator[None]:
     """One of some places; Problem if none becomes free in time."""
     try:
         async with asyncio.timeout(longest):

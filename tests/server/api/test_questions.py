@@ -202,3 +202,24 @@ def test_a_burst_of_one_asker_keeps_nobody_from_a_thread(server, monkeypatch):
             thread.join()
     assert max(most) <= 2
     assert sorted(found) == [422] * 8 + [429] * 52
+
+
+def test_one_person_with_many_keys_leaves_a_worker_to_others(folder, monkeypatch):
+    weak(monkeypatch)
+    with running(folder / "policy.toml", workers=2, deadlines=(1, 5), longest_wait=1.0) as server:
+        keys = [server.service.access.make_key("alice", by="tests") for _ in range(3)]
+        server.keys |= dict(enumerate(keys))
+        found = []
+
+        def hold(which):
+            body = {"question": "nonsense", "deadline": 5}
+            found.append(server.post("/api/ask", body, who=which).status)
+
+        threads = [threading.Thread(target=hold, args=(which,)) for which in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        assert server.ask(who="bob", epsilon="0.1").status == 200
+        for thread in threads:
+            thread.join()
+        assert sorted(found) == [422, 503, 503]

@@ -23,7 +23,6 @@ from discreet.server.api.models import Ask, Errors, Question
 from discreet.server.api.statuses import statuses
 from discreet.server.deadlines import at_deadline, padded, room
 from discreet.server.identity import Askers, in_turn, service_of
-from discreet.server.limits import in_time
 from discreet.server.problems import Problem, problem_of
 from discreet.server.service import Service
 from discreet.server.settings import ENGINE_SHARE
@@ -152,7 +151,7 @@ async def ask(
         key = None  # what is left changes; a client's own name for the try does not fit it
     name = who.key or who.person.name
     with state.alone.turn(name):
-        async with in_time(state.places, service.settings.longest_wait):
+        async with state.places.turn(who.person.name):
             work = _Work(service, who, question, key, deadline)
             seconds = deadline if service.settings.padded else None
             status, body = await at_deadline(
