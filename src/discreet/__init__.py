@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.version import VERSION
 
 if TYPE_CHECKING:
-    from discreet import audit, sensitivity
+    from discreet import audit, local, sensitivity
     from discreet.client.remote import Remote, connect
     from discreet.curator.curator import Curator
     from discreet.curator.record import Record
@@ -133,6 +133,7 @@ _HOMES = {
 _MODULES = {
     "audit": "discreet.audit",
     "compose": "discreet.privacy.compose",
+    "local": "discreet.local",
     "losses": "discreet.privacy.loss",
     "sensitivity": "discreet.sensitivity",
 }
@@ -201,6 +202,7 @@ __all__ = [
     "connect",
     "count",
     "histogram",
+    "local",
     "loss_from_dict",
     "losses",
     "rational",

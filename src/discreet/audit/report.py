@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal
@@ -45,11 +45,18 @@ class AuditRow:
 
 
 def run_audit(
-    *, only: str | None = None, step: Callable[[str, int, int], None] | None = None
+    *,
+    only: str | None = None,
+    step: Callable[[str, int, int], None] | None = None,
+    also: Sequence[Auditable] = (),
 ) -> list[AuditRow]:
-    """Audit everything whose name contains `only`, telling `step` how far it is."""
+    """Audit everything whose name contains `only`, telling `step` how far it is.
+
+    `also` are mechanisms of packages that the catalogue here does not know, such as the oracles
+    of the local model.
+    """
     jobs: list[tuple[str, Callable[[], AuditRow]]] = [
-        *((_short(found), partial(_mechanism_row, found)) for found in mechanisms()),
+        *((_short(found), partial(_mechanism_row, found)) for found in (*mechanisms(), *also)),
         *((case.name, partial(_sampler_row, case)) for case in samplers()),
     ]
     chosen = [job for job in jobs if only is None or only.lower() in job[0].lower()]

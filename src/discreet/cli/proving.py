@@ -30,9 +30,10 @@ def audit(
     """
     from discreet.audit.report import run_audit  # noqa: PLC0415
     from discreet.cli.show import audit_table, progress  # noqa: PLC0415
+    from discreet.local.catalogue import oracles  # noqa: PLC0415
 
     with progress(enabled=not as_json) as step:
-        rows = run_audit(only=only, step=step)
+        rows = run_audit(only=only, step=step, also=oracles())
     if not rows:
         typer.echo(f"no mechanism has {only!r} in its name", err=True)
         raise typer.Exit(WRONG)

@@ -1,0 +1,77 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.contracts.oracle import CONTRACT
+
+import discreet as dp
+from discreet.exact import exp
+from discreet.local.catalogue import oracles
+from discreet.local.oracle import code_type, normalised, ratio_below
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("rule", CONTRACT, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("oracle", oracles(), ids=repr)
+def test_the_contract(oracle, rule):
+    rule(oracle)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "0.01", "0.5", "1", "7/3", "20", "1000"])
+def test_the_ratio_is_below_and_close(epsilon):
+    e = Fraction(epsilon)
+    r, true = ratio_below(e), exp(e, 3000)
+    assert 1 < r <= true.lower
+    assert (true.upper - r) / (true.lower - 1) < Fraction(1, 1 << 60)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "x", None, True, 1001])
+def test_a_bad_epsilon_is_refused(epsilon):
+    for oracle in oracles():
+        with pytest.raises(dp.ParameterError, match="epsilon"):
+            type(oracle)(3, epsilon)
+
+
+def test_the_fingerprint_tells_parameters_apart():
+    seen = {oracle.fingerprint for oracle in oracles()}
+    assert len(seen) == len(oracles())
+    make = dp.local.SubsetSelection
+    others = [make(8, 1), make(9, 1), make(8, 2), make(8, 1, size=4), make(list("abcdefgh"), 1)]
+    assert len({oracle.fingerprint for oracle in others}) == 5
+
+
+def test_the_fingerprint_does_not_change():
+    """Reports that are on their way must be read by tomorrow's collector."""
+    assert dp.local.KaryResponse(8, 1).fingerprint.hex() == "47e1372b7aeee74a"
+    assert dp.local.SubsetSelection(list("abc"), "0.5").fingerprint.hex() == "d475c9084a225765"
+
+
+def test_a_value_outside_the_domain_is_refused_and_not_quoted():
+    for oracle in oracles():
+        for call in (oracle.report, lambda v, o=oracle: o.reports([v]), oracle.law):
+            with pytest.raises(dp.InputTypeError) as caught:
+                call("a secret 4711")
+            assert "4711" not in str(caught.value)
+
+
+def test_the_variance_of_a_share():
+    oracle = dp.local.KaryResponse(4, 1)
+    assert oracle.normalised_variance("1/4") == pytest.approx(
+        normalised(oracle.p, oracle.q, Fraction(1, 4))
+    )
+    assert oracle.standard_error(100) == pytest.approx((oracle.normalised_variance() / 100) ** 0.5)
+    with pytest.raises(dp.ParameterError, match="share"):
+        oracle.normalised_variance(2)
+
+
+def test_a_law_too_long_to_list_is_refused():
+    for oracle in (dp.local.OptimizedUnary(40, 1), dp.local.KaryResponse(100_000, 1)):
+        with pytest.raises(dp.UnsupportedError, match="too many to list"):
+            oracle.law(0)
+
+
+def test_code_types():
+    assert [code_type(n).itemsize for n in (2, 256, 257, 65536, 65537, 1 << 32, 1 << 33)] == [
+        1, 1, 2, 2, 4, 4, 8,
+    ]  # fmt: skip
+    assert code_type(300) == np.dtype("<u2")
