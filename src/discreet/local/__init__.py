@@ -10,9 +10,15 @@ from typing import Any
 
 _HOME = {
     "Collector": "discreet.local.collect",
+    "CountMeanSketch": "discreet.local.sketch",
     "Estimates": "discreet.local.estimates",
+    "Frequency": "discreet.local.frequency",
+    "HadamardResponse": "discreet.local.hadamard",
+    "HadamardSketch": "discreet.local.sketch",
     "KaryResponse": "discreet.local.response",
+    "LocalHashing": "discreet.local.hashing",
     "OptimizedUnary": "discreet.local.unary",
+    "ProjectiveResponse": "discreet.local.projective",
     "Report": "discreet.local.report",
     "SubsetSelection": "discreet.local.subset",
     "SymmetricUnary": "discreet.local.unary",

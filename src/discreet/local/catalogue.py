@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+from discreet.local.hadamard import HadamardResponse
+from discreet.local.hashing import LocalHashing
 from discreet.local.oracle import Oracle
+from discreet.local.projective import ProjectiveResponse
 from discreet.local.response import KaryResponse
+from discreet.local.sketch import CountMeanSketch, HadamardSketch
 from discreet.local.subset import SubsetSelection
 from discreet.local.unary import OptimizedUnary, SymmetricUnary
 
@@ -28,4 +32,18 @@ def oracles() -> list[Oracle]:
         SubsetSelection(8, "0.1"),
         SubsetSelection(8, 2, size=3),
         SubsetSelection(7, 6),
+        LocalHashing(8, 1),
+        LocalHashing(["a", "b", "c", "d"], "0.1"),
+        LocalHashing(4, 2, buckets=6),
+        HadamardResponse(8, 1),
+        HadamardResponse(7, "0.1"),
+        HadamardResponse(["a", "b", "c", "d", "e"], 2, blocks=2),
+        HadamardResponse(8, 4),
+        ProjectiveResponse(8, 1),
+        ProjectiveResponse(["a", "b", "c", "d"], "0.1"),
+        ProjectiveResponse(7, 2, prime=5),
+        CountMeanSketch(5, 1, rows=3, columns=4),
+        CountMeanSketch(8, "0.1", rows=2, columns=6),
+        HadamardSketch(5, 1, rows=3, columns=4),
+        HadamardSketch(8, "0.1", rows=2, columns=8),
     ]

@@ -132,8 +132,8 @@ def estimated(
         domain=oracle.domain,
         raw=raw,
         standard_errors=errors,
-        lower=np.clip((low - float(q)) / gap, 0, 1),
-        upper=np.clip((high - float(q)) / gap, 0, 1),
+        lower=np.clip((low - float(q)) / gap - oracle.bias, 0, 1),
+        upper=np.clip((high - float(q)) / gap + oracle.bias, 0, 1),
         n=n,
         confidence=float(Fraction(level)),
     )

@@ -163,9 +163,14 @@ class Oracle(PureMechanism):
         """Every payload with its exact probability for the value at a place."""
 
     @property
+    @abstractmethod
     def outcomes(self) -> int:
-        """How many different payloads there are."""
-        return 1 << 8 * self.width
+        """How many different payloads there are, at most."""
+
+    @property
+    def bias(self) -> float:
+        """How far the expectation of an estimate may be from the truth; sketches have one."""
+        return 0.0
 
     def report(self, value: Value, *, source: Source | None = None) -> Report:
         """One person's randomised report.

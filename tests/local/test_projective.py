@@ -1,0 +1,59 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import discreet as dp
+from discreet.local.projective import _digits, _point, _vector, _vectors, projective_plan
+
+
+@pytest.mark.parametrize(("m", "t"), [(2, 4), (3, 3), (5, 3), (7, 2)])
+def test_points_and_vectors(m, t):
+    """Points are numbered 0 .. K-1; each vector has its first non-zero digit 1; any two points
+    share c2 orthogonal ones.
+    """
+    count = (m**t - 1) // (m - 1)
+    vectors = [_vector(point, m) for point in range(count)]
+    assert _vectors(np.arange(count), m, t).tolist() == vectors
+    assert [_point(vector, m) for vector in vectors] == list(range(count))
+    digits = [_digits(vector, m, t) for vector in vectors]
+    assert all(next(x for x in reversed(d) if x) == 1 for d in digits)
+    product = np.array(digits) @ np.array(digits).T % m
+    orthogonal = product == 0
+    assert set(orthogonal.sum(axis=0).tolist()) == {(m ** (t - 1) - 1) // (m - 1)}
+    shared = {int((orthogonal[x] & orthogonal[y]).sum()) for x, y in combinations(range(count), 2)}
+    assert shared == {(m ** (t - 2) - 1) // (m - 1)}
+
+
+@pytest.mark.parametrize(("k", "prime"), [(100, 3), (60, 5), (100, 2), (30, 7)])
+def test_supports_are_those_of_a_loop(k, prime):
+    oracle = dp.local.ProjectiveResponse(k, 1, prime=prime)
+    reports = oracle.reports(np.arange(2000) % k)
+    found, _ = oracle.supports(oracle.tally(reports))
+    m, t = oracle.prime, oracle.dimension
+    points = np.array([_digits(_vector(point, m), m, t) for point in range(oracle.codes)])
+    orthogonal = points[reports] @ points[:k].T % m == 0
+    assert found.tolist() == orthogonal.sum(axis=0).tolist()
+
+
+def test_the_prime_is_chosen_and_checked():
+    assert dp.local.ProjectiveResponse(1024, 1).prime == 3
+    assert dp.local.ProjectiveResponse(128, 4).prime == 127
+    assert projective_plan(1 << 23, dp.local.KaryResponse(4, 1).ratio) is None
+    with pytest.raises(dp.ParameterError, match="domain"):
+        dp.local.ProjectiveResponse(1 << 23, 1)
+    for bad in (4, 1, 10007, 1.5):
+        with pytest.raises(dp.ParameterError, match="prime"):
+            dp.local.ProjectiveResponse(1000, 1, prime=bad)
+    big = dp.local.ProjectiveResponse(100_000, 1)
+    found, _ = big.supports(big.tally(big.reports(np.arange(1000))))
+    assert len(found) == 100_000
+
+
+def test_large_epsilon():
+    for epsilon in (8, 20, 1000):
+        try:
+            oracle = dp.local.ProjectiveResponse(1000, epsilon)
+        except dp.ParameterError:
+            continue
+        assert oracle.reports([1, 2, 3]).size == 3
