@@ -13,7 +13,7 @@ import cryptography
 import duckdb
 import numpy as np
 
-from benchmarks import accounting, accuracy, ask, ledger, noise, scalar, serve
+from benchmarks import accounting, accuracy, ask, ledger, local, noise, scalar, serve
 
 README = Path(__file__).with_name("README.md")
 ALL = {
@@ -37,6 +37,8 @@ ALL = {
     "ledger-length": ledger.length,
     "ledger-command": ledger.command,
     "serve-questions": serve.questions,
+    "local-oracles": local.oracles,
+    "local-collecting": local.collecting,
 }
 
 

@@ -42,21 +42,22 @@ def test_blocks_grow_with_epsilon_and_pay(epsilon, blocks):
 
 
 def test_the_variance_in_blocks_is_that_of_the_law():
-    """From the listed masses: E score^2 - (E score)^2 for a person drawn from a population."""
+    """From the listed masses: the mean over all people of the variance of a score."""
     oracle = dp.local.HadamardResponse(8, 2, blocks=4)
     for share in (0.0, 0.25, 1.0):
         # value 0 has the share, and the others of all blocks the rest, evenly
         together = share + (1 - share) / 4
         weights = np.array([share, 0, 0, 0, together - share, *[0] * 3])
         weights[[1, 2, 3]] = (1 - together) / 3
-        first = second = 0.0
+        variance = 0.0
         for place, weight in enumerate(weights):
+            first = second = 0.0
             for payload, mass in oracle.listed(place).items():
                 plus, minus = oracle.supports(oracle.tally(oracle.array_of(payload)))
                 score = int(plus[0] - minus[0])
-                first += weight * float(mass) * score
-                second += weight * float(mass) * score**2
-        variance = (second - first**2) / float(oracle.p) ** 2
+                first += float(mass) * score
+                second += float(mass) * score**2
+            variance += weight * (second - first**2) / float(oracle.p) ** 2
         assert oracle.normalised_variance(share) == pytest.approx(variance, rel=1e-9)
 
 

@@ -55,10 +55,12 @@ def test_a_value_outside_the_domain_is_refused_and_not_quoted():
 
 
 def test_the_variance_of_a_share():
+    """Of a fixed group: the mean over its people of the variance of a support, over (p-q)^2."""
     oracle = dp.local.KaryResponse(4, 1)
-    assert oracle.normalised_variance("1/4") == pytest.approx(
-        normalised(oracle.p, oracle.q, Fraction(1, 4))
-    )
+    p, q = oracle.p, oracle.q
+    expected = (p * (1 - p) / 4 + 3 * q * (1 - q) / 4) / (p - q) ** 2
+    assert oracle.normalised_variance("1/4") == pytest.approx(float(expected), rel=1e-12)
+    assert normalised(p, q) == oracle.normalised_variance()
     assert oracle.standard_error(100) == pytest.approx((oracle.normalised_variance() / 100) ** 0.5)
     with pytest.raises(dp.ParameterError, match="share"):
         oracle.normalised_variance(2)

@@ -22,6 +22,7 @@ _HOME = {
     "Report": "discreet.local.report",
     "SubsetSelection": "discreet.local.subset",
     "SymmetricUnary": "discreet.local.unary",
+    "collect_parquet": "discreet.local.collect",
 }
 
 __all__ = [*sorted(_HOME)]  # noqa: PLE0604

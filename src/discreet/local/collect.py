@@ -15,7 +15,7 @@ Tested by tests/local/test_collect.py
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -198,26 +198,29 @@ class Collector:
         self.n += int(counts[good].sum())
         self.refused += wrong
 
-    def add_blobs(self, rows: list[tuple[bytes | None, int]], *, skip: bool) -> None:
-        """Add whole reports or payloads, each with its count."""
-        oracle = self.oracle
-        full = bytes((FIRST, oracle.number)) + oracle.fingerprint
-        bodies = [
-            None if blob is None or (len(blob) > oracle.width and blob[:HEADER] != full)
-            else blob[-oracle.width :]
-            for blob, _ in rows
-        ]  # fmt: skip
-        array = oracle.array_of(b"".join(body for body in bodies if body is not None))
-        counts = np.array([count for _, count in rows], dtype=np.int64)
-        there = np.array([body is not None for body in bodies], dtype=bool)
-        wrong = int(counts[~there].sum())
-        if wrong and not skip:
-            raise _malformed(wrong, int(counts.sum()))
-        self.refused += wrong
-        if _is_countable(oracle):
-            self.add_counts(array.astype(np.int64), counts[there], skip=skip)
+    def add_payloads(
+        self, payloads: Sequence[bytes | None], counts: Array | None = None, *, skip: bool
+    ) -> None:
+        """Add payloads as a database gives them; None stands for what was none.
+
+        With `counts`, for oracles of which each different report is counted, `counts[i]` times
+        `payloads[i]`.
+        """
+        there = [payload for payload in payloads if payload is not None]
+        array = self.oracle.array_of(b"".join(there))
+        if counts is None:
+            wrong, total = len(payloads) - len(there), len(payloads)
         else:
+            kept = np.array([payload is not None for payload in payloads], dtype=bool)
+            wrong, total = int(counts[~kept].sum()), int(counts.sum())
+            counts = counts[kept]
+        if wrong and not skip:
+            raise _malformed(wrong, total)
+        self.refused += wrong
+        if counts is None:
             self._add_array(array, skip)
+        else:
+            self.add_counts(array.astype(np.int64), counts, skip=skip)
 
 
 def _malformed(wrong: int, of: int) -> ParameterError:
@@ -256,15 +259,17 @@ def collect_parquet(
     collector = Collector(oracle)
     name = '"' + column.replace('"', '""') + '"'
     with duckdb.connect(":memory:") as connection:
+        connection.execute("SET enable_progress_bar = false")
         described = connection.execute(
             f"SELECT column_type FROM (DESCRIBE SELECT {name} FROM read_parquet(?))",  # noqa: S608
             [str(path)],
         ).fetchone()
         kind = str(described[0]) if described else ""
         if kind == "BLOB":
-            statement = _blobs(collector.oracle, name)
-            for rows in _batches(connection.execute(statement, [str(path)])):
-                collector.add_blobs(rows, skip=skip_malformed)
+            cursor = connection.execute(_blobs(collector.oracle, name), [str(path)])
+            while rows := cursor.fetchmany(BATCH):
+                counts = np.array([row[1] for row in rows]) if len(rows[0]) > 1 else None
+                collector.add_payloads([row[0] for row in rows], counts, skip=skip_malformed)
         elif _is_countable(collector.oracle) and kind.endswith(_INTEGERS):
             statement = _codes(collector.oracle, name)
             found = connection.execute(statement, [str(path)]).fetchnumpy()
@@ -295,14 +300,14 @@ def _codes(oracle: Oracle, name: str) -> str:
 
 
 def _blobs(oracle: Oracle, name: str) -> str:
-    """Blobs with their counts; NULL stands for all that have another length."""
-    lengths = f"{oracle.width}, {HEADER + oracle.width}"
-    fits = f"CASE WHEN octet_length({name}) IN ({lengths}) THEN {name} END"
+    """Payloads, with their counts where those are kept; NULL stands for what is no report."""
+    head = bytes((FIRST, oracle.number)) + oracle.fingerprint
+    literal = "".join(f"\\x{byte:02X}" for byte in head)
+    payload = (
+        f"CASE WHEN octet_length({name}) = {oracle.width} THEN {name} "
+        f"WHEN octet_length({name}) = {HEADER + oracle.width} "
+        f"AND {name}[:{HEADER}] = '{literal}'::BLOB THEN {name}[{HEADER + 1}:] END"
+    )
     if _is_countable(oracle):
-        return f"SELECT {fits}, count(*) FROM read_parquet(?) GROUP BY 1"  # noqa: S608
-    return f"SELECT {fits}, 1 FROM read_parquet(?)"  # noqa: S608
-
-
-def _batches(cursor: Any) -> Iterator[list[tuple[bytes | None, int]]]:
-    while rows := cursor.fetchmany(BATCH):
-        yield rows
+        return f"SELECT {payload}, count(*) FROM read_parquet(?) GROUP BY 1"  # noqa: S608
+    return f"SELECT {payload} FROM read_parquet(?)"  # noqa: S608

@@ -16,7 +16,7 @@ block, 0 elsewhere. The expectation is (r - 1) s c under the value itself and 0 
 value (of the same block: rows are orthogonal; of another block: S and its complement are equally
 likely), so the mean count over (r - 1) s c is unbiased. With F the share of the people whose values
 are in the block of v, a report is in it with probability (F (r + 1) + 2 (1 - F)) s c, and n Var is
-this over ((r - 1) s c)^2, less f_v^2. For f_v = 0 and F = 1/B it is (r + 2B - 1)^2/(B (r - 1)^2),
+this over ((r - 1) s c)^2, less f_v. For f_v = 0 and F = 1/B it is (r + 2B - 1)^2/(B (r - 1)^2),
 least near B = (r - 1)/2; the best power of two is taken.
 
 Tested by tests/local/test_hadamard.py
@@ -126,7 +126,7 @@ class HadamardResponse(Coded):
             raise ParameterError("share", share, "must lie between 0 and 1")
         r, together = self.ratio, f + (1 - f) / self.blocks
         square = (together * (r + 1) + 2 * (1 - together)) / (r + 2 * self.blocks - 1)
-        return float(square / self.p**2 - f * f)
+        return float(square / self.p**2 - f)
 
     def mass(self, place: int, code: int) -> Fraction:
         """The mass is r c on the value's support, c elsewhere."""

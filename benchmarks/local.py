@@ -1,0 +1,243 @@
+"""Frequency oracles: 1,000,000 people, 1,024 values, epsilon 1; and a hundred million reports.
+
+Clients are compared with a vectorised numpy k-ary response on numpy's unsafe generator, servers
+with numpy's bincount of the true values, both timed in turn with ours (CPU time of one thread). The
+fastest peer of each kind was measured elsewhere, beside the same two limits: the ratio to a peer is
+the ratio of what is left of the limit.
+"""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+import discreet as dp
+from benchmarks.timing import table
+from discreet.local.collect import collect_parquet
+
+N, K, EPSILON = 1_000_000, 1024, 1
+MANY = 100_000_000
+READING = "max(report)"
+"""What DuckDB is asked for to read a column and no more."""
+
+# users a second of the fastest peer, and of the limits beside it: numpy's k-ary client, bincount
+GRR_LIMIT, COUNT_LIMIT = 38_480_665, 547_119_280
+PEERS = {  # client, server
+    "KaryResponse": (1_190_204, 5_151_354),
+    "OptimizedUnary": (37_845, 563_096),
+    "LocalHashing": (214_480, 1_244),
+    "HadamardResponse": (94_523, 5_077_787),
+}
+
+
+def people():
+    """Zipf's law with exponent 1.1, as in the peers' workload."""
+    rng = np.random.default_rng(11)
+    weights = 1 / np.arange(1, K + 1) ** 1.1
+    return rng.choice(K, N, p=weights / weights.sum())
+
+
+def numpy_response(values, rng):
+    keep = np.exp(EPSILON) / (np.exp(EPSILON) + K - 1)
+    lie = rng.integers(1, K, N)
+    return np.where(rng.random(N) < keep, values, (values + lie) % K)
+
+
+def cpu(call):
+    start = time.process_time()
+    found = call()
+    return time.process_time() - start, found
+
+
+def collected(oracle, reports):
+    collector = dp.local.Collector(oracle)
+    collector.add(reports)
+    return collector.estimate()
+
+
+def oracles():
+    values, rng = people(), np.random.default_rng()
+    truth = np.bincount(values, minlength=K) / N
+    names = (
+        "KaryResponse",
+        "SymmetricUnary",
+        "OptimizedUnary",
+        "LocalHashing",
+        "SubsetSelection",
+        "HadamardResponse",
+        "ProjectiveResponse",
+        "CountMeanSketch",
+        "HadamardSketch",
+    )
+    rows = []
+    for name in names:
+        oracle = getattr(dp.local, name)(K, EPSILON)
+        collected(oracle, oracle.reports(values[:1000]))
+        times, errors = {"client": [], "server": [], "numpy": [], "count": []}, []
+        for _ in range(3):
+            spent, reports = cpu(lambda o=oracle: o.reports(values))
+            times["client"].append(spent)
+            spent, found = cpu(lambda o=oracle, r=reports: collected(o, r))
+            times["server"].append(spent)
+            errors.append(np.mean((found.raw - truth) ** 2))
+            times["numpy"].append(cpu(lambda: numpy_response(values, rng))[0])
+            times["count"].append(cpu(lambda: np.bincount(values, minlength=K))[0])
+            del reports
+        spent = {key: statistics.median(found) for key, found in times.items()}
+        client, server = spent["client"] / spent["numpy"], spent["server"] / spent["count"]
+        peer = PEERS.get(name)
+        rows.append(
+            (
+                f"`{name}`",
+                oracle.width,
+                f"{N / spent['client'] / 1e6:.2f}",
+                f"{client:.1f}",
+                f"{GRR_LIMIT / peer[0] / client:.0f}" if peer else "",
+                f"{N / spent['server'] / 1e6:.1f}",
+                f"{server:.1f}",
+                f"{COUNT_LIMIT / peer[1] / server:.0f}" if peer else "",
+                f"{np.mean(errors):.3g}",
+                f"{np.mean(errors) * N / oracle.normalised_variance():.3f}",
+            )
+        )
+    head = (
+        "oracle",
+        "payload bytes",
+        "client, million people a second",
+        "client, times numpy's unsafe k-ary response",
+        "client, times as fast as the fastest peer",
+        "server, million reports a second",
+        "server, times bincount of the truth",
+        "server, times as fast as the fastest peer",
+        "mean squared error",
+        "over theory",
+    )
+    return table(head, rows)
+
+
+def collecting():
+    """A hundred million Hadamard reports, twenty million subsets: from files, in batches."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        hadamard = dp.local.HadamardResponse(K, EPSILON)
+        subset = dp.local.SubsetSelection(64, EPSILON)
+        for oracle, n in ((hadamard, MANY), (subset, MANY // 5)):
+            path = Path(folder) / "reports.bin"
+            write(path, oracle, n)
+            rows.append(from_file(path, oracle, n))
+            rows.append(from_parquet(path, Path(folder) / "r.parquet", oracle, n))
+            path.unlink()
+    head = (
+        "reports",
+        "from",
+        "bytes",
+        "reading alone, s",
+        "collecting, s",
+        "collecting over reading",
+        "million reports a second",
+        "memory grew by, MiB",
+    )
+    return table(head, rows)
+
+
+def write(path, oracle, n):
+    values = people() % oracle.domain.size
+    with path.open("wb") as file:
+        for _ in range(n // N):
+            oracle.reports(values).tofile(file)
+
+
+def batches(path, oracle, step=1 << 20):
+    with path.open("rb") as file:
+        while data := file.read(step * oracle.width):
+            yield oracle.array_of(data)
+
+
+ALONE = """
+import re, sys
+from pathlib import Path
+import duckdb, numpy, scipy.special
+import discreet as dp
+from discreet.local.collect import collect_parquet
+from benchmarks.local import batches
+oracle = eval(sys.argv[2], {name: getattr(dp.local, name) for name in dp.local.__all__})
+def highest():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+before = highest()
+if sys.argv[1].endswith("parquet"):
+    collector = collect_parquet(oracle, sys.argv[1])
+else:
+    collector = dp.local.Collector(oracle)
+    for batch in batches(Path(sys.argv[1]), oracle):
+        collector.add(batch)
+collector.estimate()
+print(highest() - before)
+"""
+
+
+def grown(path, oracle):
+    """How much memory a process of its own takes to collect and estimate, in MiB."""
+    command = [sys.executable, "-c", ALONE, str(path), repr(oracle)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return int(told) / 1024
+
+
+def row(oracle, n, where, size, times, grown):
+    read, ours = (statistics.median(found) for found in times)
+    return (
+        f"{n:,} `{oracle!r}`",
+        where,
+        f"{size:,}",
+        f"{read:.2f}",
+        f"{ours:.2f}",
+        f"{ours / read:.1f}",
+        f"{n / ours / 1e6:.0f}",
+        f"{grown:.0f}",
+    )
+
+
+def from_file(path, oracle, n):
+    times = ([], [])
+    for _ in range(3):
+        start = time.perf_counter()
+        read = sum(len(batch) for batch in batches(path, oracle))
+        times[0].append(time.perf_counter() - start)
+        start = time.perf_counter()
+        collector = dp.local.Collector(oracle)
+        for batch in batches(path, oracle):
+            collector.add(batch)
+        times[1].append(time.perf_counter() - start)
+        assert read == collector.n == n
+    return row(oracle, n, "a file of payloads", path.stat().st_size, times, grown(path, oracle))
+
+
+def from_parquet(source, path, oracle, n):
+    with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
+        if isinstance(oracle, dp.local.HadamardResponse):
+            connection.register("codes", {"report": np.fromfile(source, dtype=np.uint16)})
+            made = "SELECT report FROM codes"
+        else:  # as the payload is a whole word here, its bytes are those of the number
+            words = np.fromfile(source, dtype=">u8")[: n // 20].astype(np.uint64)
+            connection.register("codes", {"word": words})
+            made = "SELECT unhex(printf('%016x', word)) AS report FROM codes"
+            n //= 20
+        connection.execute(f"COPY ({made}) TO '{path}' (FORMAT parquet)")
+    times = ([], [])
+    for _ in range(3):
+        start = time.perf_counter()
+        with duckdb.connect() as connection:
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute(f"SELECT {READING} FROM read_parquet(?)", [str(path)]).fetchall()
+        times[0].append(time.perf_counter() - start)
+        start = time.perf_counter()
+        collector = collect_parquet(oracle, path)
+        times[1].append(time.perf_counter() - start)
+        assert collector.n == n
+    where = "Parquet, " + ("one statement" if oracle.cells == oracle.outcomes else "in batches")
+    return row(oracle, n, where, path.stat().st_size, times, grown(path, oracle))
