@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from discreet.noise.categorical import Bernoulli
 from discreet.noise.source import Source, Width
-from discreet.noise.table import CHUNK, Inversion
+from discreet.noise.table import CHUNK, Inversion, inversion
 
 __all__ = ["coin_words", "flips", "ones", "padding", "subsets", "uniforms", "words_of"]
 
@@ -97,7 +97,7 @@ def coin_words(p: Fraction, size: int, source: Source) -> Array:
     rest, depth = scaled - digits, DEPTH
     while rest == 0 and digits % 2 == 0:  # the last digits decide nothing
         digits, depth = digits // 2, depth - 1
-    coin = Inversion(Bernoulli(rest)) if rest else None
+    coin = inversion(Bernoulli(rest)) if rest else None
     out = np.empty(size, dtype=_WORD)
     for start in range(0, size, _WORDS):
         piece = out[start : start + _WORDS]
