@@ -16,7 +16,9 @@ def test_the_formulas():
     assert float(oracle.q) == pytest.approx((p * (w - 1) + (1 - p) * w) / (k - 1), rel=1e-15)
 
 
-@pytest.mark.parametrize(("k", "epsilon"), [(2, 1), (16, "0.5"), (128, 4), (1024, 1), (50, 8)])
+@pytest.mark.parametrize(
+    ("k", "epsilon"), [(2, 1), (6, 1), (10, 1), (16, "0.5"), (128, 4), (1024, 1), (50, 8)]
+)
 def test_no_other_size_is_better(k, epsilon):
     chosen = dp.local.SubsetSelection(k, epsilon)
     others = [dp.local.SubsetSelection(k, epsilon, size=w) for w in range(1, k)]

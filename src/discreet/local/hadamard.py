@@ -164,8 +164,7 @@ class HadamardResponse(Coded):
         blocks, rows = places % self.blocks, places // self.blocks + 1
         where = flips(inversion(Categorical(self._chances())), n, source)
         y = uniforms(length, n, source)
-        wrong = (parity(rows & y) != where) & (where < 2)
-        y ^= (rows & -rows) * wrong
+        y ^= (rows & -rows) * (parity(rows & y) != where)  # in another block, still uniform
         if self.blocks > 1:
             moves = (1 + uniforms(self.blocks - 1, n, source)) * (where == 2)
             blocks = (blocks + moves) % self.blocks
