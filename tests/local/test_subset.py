@@ -17,7 +17,7 @@ def test_the_formulas():
 
 
 @pytest.mark.parametrize(
-    ("k", "epsilon"), [(2, 1), (6, 1), (10, 1), (16, "0.5"), (128, 4), (1024, 1), (50, 8)]
+    ("k", "epsilon"), [(2, 1), (4, "0.1"), (23, "0.1"), (16, "0.5"), (128, 4), (1024, 1), (50, 8)]
 )
 def test_no_other_size_is_better(k, epsilon):
     chosen = dp.local.SubsetSelection(k, epsilon)

@@ -98,8 +98,6 @@ class Collector:
                     raise
                 wrong += 1
         array = self.oracle.array_of(b"".join(payloads))
-        if not skip:
-            self._check(array)
         self.refused += wrong
         return array, skip
 
