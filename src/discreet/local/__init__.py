@@ -1,6 +1,10 @@
 """The local model: every person randomises before anything leaves; the collector is not trusted.
 
 Names are loaded when they are first used.
+
+>>> from discreet import PureDP, local
+>>> round(float(local.shuffled(PureDP(1, "replace"), n=1000, delta="1e-5").epsilon), 3)
+0.154
 """
 
 from __future__ import annotations
@@ -11,18 +15,31 @@ from typing import Any
 _HOME = {
     "Collector": "discreet.local.collect",
     "CountMeanSketch": "discreet.local.sketch",
+    "EpochClient": "discreet.local.longitudinal",
     "Estimates": "discreet.local.estimates",
     "Frequency": "discreet.local.frequency",
     "HadamardResponse": "discreet.local.hadamard",
     "HadamardSketch": "discreet.local.sketch",
+    "HeavyHitters": "discreet.local.heavy",
     "KaryResponse": "discreet.local.response",
     "LocalHashing": "discreet.local.hashing",
+    "Mean": "discreet.local.mean",
+    "MeanCollector": "discreet.local.averages",
+    "MeanEstimate": "discreet.local.averages",
+    "Means": "discreet.local.averages",
+    "MemoClient": "discreet.local.longitudinal",
+    "Memoised": "discreet.local.longitudinal",
     "OptimizedUnary": "discreet.local.unary",
     "ProjectiveResponse": "discreet.local.projective",
     "Report": "discreet.local.report",
+    "ShuffledDP": "discreet.local.shuffle",
     "SubsetSelection": "discreet.local.subset",
     "SymmetricUnary": "discreet.local.unary",
+    "VectorCollector": "discreet.local.averages",
+    "closed_form": "discreet.local.shuffle",
     "collect_parquet": "discreet.local.collect",
+    "compare": "discreet.local.longitudinal",
+    "shuffled": "discreet.local.shuffle",
 }
 
 __all__ = [*sorted(_HOME)]  # noqa: PLE0604
