@@ -13,7 +13,7 @@ import cryptography
 import duckdb
 import numpy as np
 
-from benchmarks import accounting, accuracy, ask, ledger, local, noise, scalar, serve
+from benchmarks import accounting, accuracy, ask, ledger, local, noise, rappor, scalar, serve
 
 README = Path(__file__).with_name("README.md")
 ALL = {
@@ -39,6 +39,8 @@ ALL = {
     "serve-questions": serve.questions,
     "local-oracles": local.oracles,
     "local-collecting": local.collecting,
+    "rappor-small": rappor.small,
+    "rappor-medium": rappor.medium,
 }
 
 

@@ -15,7 +15,17 @@ from typing import Annotated
 import typer
 
 import discreet
-from discreet.cli import curating, files, galleries, ledgers, people, proving, releases, serving
+from discreet.cli import (
+    curating,
+    files,
+    galleries,
+    ledgers,
+    people,
+    proving,
+    rappor,
+    releases,
+    serving,
+)
 from discreet.cli.errors import Guarded
 from discreet.cli.plain import Plain
 
@@ -69,3 +79,4 @@ for _panel, _commands in (
         app.command(cls=Plain, rich_help_panel=_panel)(_command)
 for _group in (ledgers.app, people.people_app, people.keys_app):
     app.add_typer(_group, rich_help_panel="Hold data under a policy")
+app.add_typer(rappor.app, rich_help_panel="Ask people directly")

@@ -10,7 +10,10 @@ Names are loaded when they are first used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.local import rappor
 
 _HOME = {
     "Collector": "discreet.local.collect",
@@ -42,11 +45,13 @@ _HOME = {
     "shuffled": "discreet.local.shuffle",
 }
 
-__all__ = [*sorted(_HOME)]  # noqa: PLE0604
+__all__ = ["rappor", *sorted(_HOME)]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module on first use."""
+    if name == "rappor":
+        return import_module("discreet.local.rappor")
     if name not in _HOME:
         raise AttributeError(f"module 'discreet.local' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

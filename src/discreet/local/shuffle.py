@@ -265,8 +265,8 @@ def closed_form(epsilon: Exact, *, n: Exact, delta: Exact) -> ApproxDP | None:
     """The closed form of Theorem 1, rounded up; None where it says nothing. For comparison.
 
     ln(1 + (E-1)/(E+1) (8 sqrt(E ln(4/delta))/sqrt(n) + 8 E/n)) for eps0 <= ln(n/(16 ln(2/delta))).
-    (The authors' program prints 0.538 for the example below: it has a weaker factor before the
-    bracket, (1 - 1/E)/(1 + e^-epsilon/E) for (1 - 1/E)/(1 + 1/E).)
+    (0.538 is also found for the example below; a factor of (1 - 1/E)/(1 + e^-epsilon/E) before the
+    bracket instead of (1 - 1/E)/(1 + 1/E) would explain it.)
 
     >>> found = closed_form(4, n=100_000, delta="1e-6")
     >>> round(float(found.epsilon), 3)
