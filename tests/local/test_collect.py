@@ -161,3 +161,25 @@ def test_codes_of_parquet_that_are_none(tmp_path):
         collect_parquet(oracle, path, column='a "report')
     with pytest.raises(dp.ParameterError, match="must hold blobs"):
         collect_parquet(dp.local.OptimizedUnary(5, 1), path, column='a "report')
+
+
+@pytest.mark.parametrize("oracle", [dp.local.KaryResponse(5, 1), dp.local.SubsetSelection(9, 1)])
+def test_one_row_of_another_length_is_enough_to_refuse(oracle, tmp_path):
+    path = tmp_path / "reports.parquet"
+    to_parquet(path, [oracle.report(0).to_bytes(), b"x" * 30], "BLOB")
+    with pytest.raises(dp.ParameterError, match="1 malformed of 2"):
+        collect_parquet(oracle, path, column='a "report')
+
+
+def test_counts_of_one_code_add_up():
+    collector = dp.local.Collector(dp.local.KaryResponse(3, 1))
+    collector.add_counts(np.array([1, 1, 0]), np.array([2, 3, 4]), skip=False)
+    assert collector.tally.tolist() == [4, 5, 0]
+    assert collector.n == 9
+
+
+def test_a_negative_number_of_refused_reports_is_refused():
+    oracle = dp.local.KaryResponse(3, 1)
+    stored = dp.local.Collector(oracle).to_bytes().replace(b'"refused": 0', b'"refused": -1')
+    with pytest.raises(dp.ParameterError, match="data"):
+        dp.local.Collector.from_bytes(stored, oracle)
