@@ -47,7 +47,7 @@ class Variable:
 
     params: Params
     candidates: Candidates
-    reports: NDArray[np.bool_]
+    reports: NDArray[Any]
     other: bool = False
 
     @property

@@ -99,7 +99,7 @@ class Candidates:
     """
 
     words: tuple[str, ...]
-    bits: NDArray[np.bool_]
+    bits: NDArray[Any]
     hashed: bool = True
 
     @classmethod
