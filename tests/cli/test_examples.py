@@ -25,7 +25,7 @@ EXAMPLES = {
     for example in re.findall(r"Example: \[bold\](.*?)\[/bold\]", command.help, re.DOTALL)
 }
 KEY = bytes.fromhex("3f2a9c01d4e8")
-FIGURES = ("discreet demo", "discreet plot", "discreet report")
+FIGURES = ("discreet demo", "discreet plot", "discreet report", "discreet serve")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -48,6 +48,12 @@ def make_rappor_files(run):
     run("rappor", "map", "words.txt", *given, "-o", "map.csv")
 
 
+def stopped(service, started):
+    """A server that is told to stop at once."""
+    started("http://127.0.0.1:8080")
+    service.close()
+
+
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if "demo" not in one])
 def test_examples_run(example, registered, run, monkeypatch):
     """(`discreet demo` runs in test_cli.)"""
@@ -58,6 +64,8 @@ def test_examples_run(example, registered, run, monkeypatch):
     with monkeypatch.context() as known:  # the id that the help names
         known.setattr("discreet.curator.access.access.new_key", lambda: KEY.ljust(32))
         run("key", "make", "policy.toml", "bob")
+    if example.startswith("discreet serve"):  # it would serve for ever; test_serving lets it
+        monkeypatch.setattr("discreet.server.run.run", stopped)
     if example.startswith("discreet rappor"):
         make_rappor_files(run)
     assert run(*shlex.split(example)[1:]).output
