@@ -90,18 +90,18 @@ class LocalHashing(Coded):
 
     def mass(self, place: int, code: int) -> Fraction:
         """The mass is r c for the true bucket, c for each other one, under every seed."""
-        seed, bucket = divmod(code, self.buckets)
-        true = self.family.one(seed, place) == bucket
+        member, bucket = divmod(code, self.buckets)
+        true = self.family.one(member, place) == bucket
         return (self.p if true else (1 - self.p) / (self.buckets - 1)) / self.family.seeds
 
     def code(self, place: int, source: Source) -> int:
-        """A seed, the bucket, and k-ary response on it."""
+        """A member, the bucket, and k-ary response on it."""
         family, g = self.family, self.buckets
-        seed = source.below(family.seeds)
-        bucket = family.one(seed, place)
+        member = source.below(family.seeds)
+        bucket = family.one(member, place)
         if not source.flip(self.p):
             bucket = (bucket + 1 + source.below(g - 1)) % g
-        return seed * g + bucket
+        return member * g + bucket
 
     def draw_many(self, places: Array, source: Source) -> Array:
         """A seed, the bucket, and k-ary response on it, for each person."""

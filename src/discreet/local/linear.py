@@ -69,12 +69,12 @@ class LinearHash:
         """How many seeds there are."""
         return int(self.g**self.digits)
 
-    def one(self, seed: int, value: int) -> int:
-        """The hash of one value."""
+    def one(self, member: int, value: int) -> int:
+        """The hash of one value, by one member of the family."""
         total, base = 0, self.base
         for _ in range(self.digits):
-            total += (seed % self.g) * (value % base)
-            seed, value = seed // self.g, value // base
+            total += (member % self.g) * (value % base)
+            member, value = member // self.g, value // base
         return total % self.g
 
     def many(self, seeds: Array, values: Array) -> Array:
