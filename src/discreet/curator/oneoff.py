@@ -85,10 +85,9 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
     )  # fmt: skip
     try:
         register(ledger, registration(policy))
-        return Curator(policy, ledger=ledger)
-    except BaseException:
+    finally:
         ledger.close()
-        raise
+    return Curator(policy)
 
 
 def _limit(ledger: Ledger, budget: Exact | None) -> Limit:
