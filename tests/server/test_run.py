@@ -32,6 +32,14 @@ def test_everywhere_is_shown_as_this_machine(tmp_path):
         assert address_of(Settings(tls), listening).startswith("https://localhost:")
 
 
+def test_nothing_waits_for_a_packet_to_be_acknowledged():
+    with bound(Settings(Server(port=0))) as listening:
+        with socket.create_connection(listening.getsockname()):
+            taken = listening.accept()[0]
+        with taken:
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_port_that_is_taken():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

@@ -282,8 +282,7 @@ def _noisy_cells(
 
 def draws(noise: Noise, size: int, source: Source) -> list[int]:
     """Independent noise for this many numbers."""
-    sigma_squared = Fraction(noise.variance) if noise.variance < 1e300 else _VECTOR**2
-    if sigma_squared >= _VECTOR**2:
+    if noise.variance >= float(_VECTOR) ** 2:
         return noise.release([0] * size, source=source)
     drawn: list[int] = noise.release(np.zeros(size, dtype=np.int64), source=source).tolist()
     return drawn

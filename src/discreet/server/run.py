@@ -42,6 +42,7 @@ def bound(settings: Settings) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or a body waits for its head
         made.bind((host, server.port))
         made.listen(512)
     except OSError as error:
