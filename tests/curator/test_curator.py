@@ -78,7 +78,7 @@ def test_a_question_of_somebody_else_costs_the_allowance_and_not_the_people(cura
         "staff@alice": "epsilon 0.3",
         "staff@bob": "epsilon 0.3",
     }
-    for again in ({"epsilon": "0.2"}, {"epsilon": "0.3"}, {"epsilon": "0.3", "key": second.id}):
+    for again in ({"epsilon": "0.2"}, {"epsilon": "0.3"}):
         assert curator.ask(COUNT, analyst="bob", **again) == second
     assert spent(curator)["staff@bob"] == "epsilon 0.3"
 
@@ -104,6 +104,18 @@ def test_a_better_answer_pays_in_full_and_is_combined_with_the_own_coarser_one(c
     assert "combined" not in " ".join(alone.release.notes), "it would show that alice asked before"
     assert str(alone.release.guarantee.epsilon) == "2/5"
     assert curator.ask(COUNT, epsilon="0.1", analyst="alice").release == fine.release
+
+
+def test_a_chosen_key_has_one_answer_for_good(curator):
+    curator.ask(COUNT, epsilon="0.2", analyst="alice")
+    named = curator.ask(COUNT, epsilon="0.2", analyst="alice", key="mine")
+    fine = curator.ask(COUNT, epsilon="0.4", analyst="alice")
+    assert curator.ask(COUNT, epsilon="0.2", analyst="alice", key="mine") == named
+    assert curator.record(named.id) == named
+    assert curator.record(fine.id) == fine, "as it was handed out, combined with the coarser one"
+    assert named.release != fine.release
+    assert spent(curator)["staff@alice"] == "epsilon 0.6"
+    verified(curator.ledger)
 
 
 def test_another_state_of_the_data_is_another_question(folder):

@@ -21,14 +21,10 @@ from discreet.cli.places import place_of
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
-    from discreet.curator.ledger.ledger import Ledger
     from discreet.curator.record import Record
     from discreet.curator.release import Release
 
 __all__ = ["Stored", "export", "plot", "report", "show"]
-
-SHORTEST = 4
-"""The beginning of an id has at least so many letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +61,10 @@ class Stored:
             return _from_file(self.release)
         if self.policy is not None and not self.policy.lower().endswith(".toml"):
             raise ParameterError("--policy", self.policy, "must be a .toml file; or say --ledger")
+        from discreet.curator.claims import found_record  # noqa: PLC0415
+
         with place_of(named).open() as ledger:
-            return _from_ledger(ledger, self.release)
+            return found_record(ledger, self.release)
 
 
 def _from_file(name: str) -> Record | Release:
@@ -83,21 +81,6 @@ def _from_file(name: str) -> Record | Release:
     if isinstance(inner, dict) and inner.get("schema") is None and "release" in inner:
         return Release.from_dict(inner["release"])
     return Record.from_dict(inner)
-
-
-def _from_ledger(ledger: Ledger, key: str) -> Record:
-    from discreet.curator.claims import own_record  # noqa: PLC0415
-
-    done = ledger.answer(key)
-    if done is None and len(key) >= SHORTEST:
-        asked = (e.values()["key"] for e in ledger.entries() if e.kind in ("reserve", "hit"))
-        found = [one for one in asked if one.startswith(key) and not one.startswith("find-")]
-        if len(found) > 1:
-            raise ParameterError("release", key, f"could be any of {', '.join(found[:5])}")
-        done = ledger.answer(found[0]) if found else None
-    if done is None:
-        raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists all")
-    return own_record(done)
 
 
 def _release(found: Record | Release) -> Release:

@@ -9,14 +9,16 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from discreet.curator.asking import Asking
+from discreet.curator.combine import combined
 from discreet.curator.kept import Kept
 from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.values import Charge, Claim, Done, Pending
 from discreet.curator.record import Record
 from discreet.curator.release import Release
@@ -25,10 +27,23 @@ from discreet.query.explain import unit_words
 from discreet.query.plan import Plan, PostAggregate
 from discreet.version import VERSION
 
-__all__ = ["OWNER", "charges_of", "counts_of", "digest_of", "key_of", "made_record", "own_record"]
+__all__ = [
+    "OWNER",
+    "charges_of",
+    "counts_of",
+    "digest_of",
+    "found_record",
+    "handed_out",
+    "key_of",
+    "made_record",
+    "own_record",
+    "record_of",
+]
 
 OWNER = ""
 """Who asks if no analyst is named."""
+SHORTEST = 4
+"""So many letters of a key say which one is meant."""
 
 
 def charges_of(account: str, who: str, cost: Amount, *, shared: bool) -> tuple[Charge, ...]:
@@ -107,3 +122,48 @@ def own_record(found: Done) -> Record:
             "data_version": told["version"],
         }  # fmt: skip
     return replace(record, **own, entry=found.seq, head=found.hash, release=release)
+
+
+def handed_out(
+    ledger: Ledger, record: Record, *, canon: str, analyst: str, counts: Collection[str]
+) -> Record:
+    """A stored answer, improved by those that the same analyst has paid for before it.
+
+    Others' answers are left out: they would show that somebody else asked. Later ones are left
+    out, too: one asking is answered in one way, for good.
+
+    Args:
+        ledger: where the answers are.
+        record: the stored answer, as its asker sees it.
+        canon: what was asked.
+        analyst: who asked.
+        counts: the columns that are never negative.
+    """
+    release, seen = record.release, [record.release]
+    for done in ledger.paid(canon, analyst):
+        other = Kept.from_text(done.answer).record.release
+        known = any(other.raw == one.raw and other.rows == one.rows for one in seen)
+        if done.seq < record.entry and not known:
+            seen.append(other)
+            release = combined(other, release, counts=counts)
+    return replace(record, release=release)
+
+
+def record_of(ledger: Ledger, found: Done) -> Record:
+    """A stored answer, as its asker was handed it."""
+    record, counts = own_record(found), found.info.get("counts", ())
+    return handed_out(ledger, record, canon=found.canon, analyst=found.analyst, counts=counts)
+
+
+def found_record(ledger: Ledger, key: str) -> Record:
+    """The stored answer of a key, or of the beginning of one."""
+    done = ledger.answer(key)
+    if done is None and len(key) >= SHORTEST:
+        asked = (e.values()["key"] for e in ledger.entries() if e.kind in ("reserve", "hit"))
+        found = [one for one in asked if one.startswith(key) and not one.startswith("find-")]
+        if len(found) > 1:
+            raise ParameterError("release", key, f"could be any of {', '.join(found[:5])}")
+        done = ledger.answer(found[0]) if found else None
+    if done is None:
+        raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists all")
+    return record_of(ledger, done)

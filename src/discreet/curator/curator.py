@@ -29,11 +29,12 @@ from discreet.curator.claims import (
     charges_of,
     counts_of,
     digest_of,
+    found_record,
+    handed_out,
     key_of,
     made_record,
     own_record,
 )
-from discreet.curator.combine import combined
 from discreet.curator.gradual import can_be_made_of_another, finer_answer, finer_keys
 from discreet.curator.kept import Cells, Kept
 from discreet.curator.ledger.amounts import Amount, cost_of
@@ -188,19 +189,7 @@ class Curator:
 
     def record(self, key: str) -> Record:
         """A stored answer, by its key or the beginning of it; free."""
-        done = self.ledger.answer(key) or self._by_beginning(key)
-        if done is None:
-            raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists")
-        return own_record(done)
-
-    def _by_beginning(self, key: str) -> Done | None:
-        if len(key) < 4:
-            return None
-        keys = [e.values()["key"] for e in self.ledger.entries() if e.kind == "done"]
-        found = [k for k in keys if k.startswith(key)]
-        if len(found) > 1:
-            raise ParameterError("release", key, f"could be any of {', '.join(found[:5])}")
-        return self.ledger.answer(found[0]) if found else None
+        return found_record(self.ledger, key)
 
     def retire(self, dataset: str, block: str | None = None) -> tuple[str, ...]:
         """Seal the budgets behind a dataset, or one part: nothing is answered from it any more."""
@@ -264,7 +253,7 @@ class Curator:
         target = wanted(plan, asking.schema)
         plan = replace(plan, epsilon=None, delta=None, rho=None)  # the price is no part of it
         try:
-            return self._answer(asking, family, who, plan, target, named)
+            return self._answer(asking, family, who, plan, target, named, chosen=key is not None)
         except BudgetExceededError as refusal:
             smaller = None  # where the asker may not know what is left
             if refusal.left is not None:
@@ -274,18 +263,20 @@ class Curator:
             raise self._offer(refusal, asking, plan, smaller) from None
 
     def _answer(
-        self, asking: Asking, family: Family, who: str, plan: Plan, target: Target, key: str
-    ) -> Record:
+        self, asking: Asking, family: Family, who: str, plan: Plan, target: Target, key: str, *,
+        chosen: bool = False,
+    ) -> Record:  # fmt: skip
         priced, statement = asking.priced(plan, target)
         cost = cost_of(priced.losses, family.accounting)
         asking.engine.ping()
         claim = self._claim(asking, family, who, plan, target, cost, key)
+        claim = replace(claim, named=chosen)
         if not claim.public and can_be_made_of_another(priced):
             stored = self.ledger.finer(claim.canon, claim.size)
             claim = replace(claim, finer=finer_keys(stored, asking, priced))
         found = self._reserve(claim, asking)
         if isinstance(found, Done):
-            return self._handed_out(own_record(found), claim, plan)
+            return self._handed_out(own_record(found), claim)
         audience: Audience = "owner" if who == OWNER else "analyst"
         with asking.answering(audience, self._on_fault, self.seconds) as answering:
             release, cells = self._made(asking, priced, statement, found, answering)
@@ -294,7 +285,7 @@ class Curator:
         text = Kept(record, cells).to_text()
         done = self.ledger.store(key, text, failed=bool(answering.faults))
         reached("before send")
-        return self._handed_out(Kept.from_text(done.answer).record, claim, plan)
+        return self._handed_out(Kept.from_text(done.answer).record, claim)
 
     def _made(
         self,
@@ -330,20 +321,11 @@ class Curator:
         words += "; nothing was charged"
         raise BudgetExceededError(words, asked=asked, left=None, could=None)
 
-    def _handed_out(self, record: Record, claim: Claim, plan: Plan) -> Record:
-        """A stored answer, improved by those that the same analyst has paid for before it.
-
-        Others' answers are left out: they would show that somebody else asked. Later ones are left
-        out, too: one asking is answered in one way, for good.
-        """
-        release, seen = record.release, [record.release]
-        for done in self.ledger.paid(claim.canon, claim.analyst):
-            other = Kept.from_text(done.answer).record.release
-            known = any(other.raw == one.raw and other.rows == one.rows for one in seen)
-            if done.seq < record.entry and not known:
-                seen.append(other)
-                release = combined(other, release, counts=counts_of(plan))
-        return replace(record, release=release)
+    def _handed_out(self, record: Record, claim: Claim) -> Record:
+        return handed_out(
+            self.ledger, record, canon=claim.canon, analyst=claim.analyst,
+            counts=claim.info["counts"],
+        )  # fmt: skip
 
     def _claim(
         self,
@@ -374,6 +356,7 @@ class Curator:
             "block": asking.block,
             "version": asking.version,
             "cost": cost.said(family.accounting),
+            "counts": sorted(counts_of(plan)),
             "price": [str(part) for part in (target.epsilon, target.delta, target.rho)],
             "policy": [self.version, self.policy.fingerprint],
             "software": f"discreet {VERSION}",

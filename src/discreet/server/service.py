@@ -23,7 +23,7 @@ from typing import Any
 
 from discreet.curator.access import Access, Credential
 from discreet.curator.asking import named_dataset
-from discreet.curator.claims import OWNER, own_record
+from discreet.curator.claims import OWNER, record_of
 from discreet.curator.curator import Curator
 from discreet.curator.faults import note_fault
 from discreet.curator.ledger.ledger import Ledger
@@ -326,7 +326,7 @@ class Service:
         done = self.ledger.answer(key) if _KEY.fullmatch(key) else None
         own = done is not None and (who.person.role != "analyst" or done.analyst == who.person.name)
         if own and done is not None and not key.startswith("find-"):
-            record = own_record(done)
+            record = record_of(self.ledger, done)
             if who.may_see(record.dataset):
                 return self.shown(who, record)
         raise Problem("not_found", f"there is no release {key[:60]!r} for you")

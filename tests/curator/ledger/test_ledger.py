@@ -145,6 +145,47 @@ def test_an_own_question_again_is_free(ledger, either):
     assert state(ledger) == before
 
 
+def test_a_chosen_key_keeps_the_own_answer_that_it_got(ledger, either):
+    done = ask(ledger, either, claim("a", canon="q"))
+    named = replace(claim("b", canon="q"), named=True)
+    got = ledger.reserve(named)
+    assert (got.key, got.answer, got.hit) == ("b", done.answer, "other")
+    assert spent(ledger) == {"staff": 1, "staff@ann": 1, "staff@bob": 0}
+    finer = ask(ledger, either, claim("c", canon="q", size=2 * UNIT, cost=2 * UNIT))
+    before = state(ledger)
+    assert finer.answer != done.answer
+    assert ledger.reserve(named).answer == done.answer, "one key, one answer"
+    assert ledger.reserve(claim("d", canon="q")).answer == finer.answer
+    assert state(ledger) == before
+    verified(ledger)
+
+
+def test_a_chosen_key_may_follow_one_that_points_at_another(ledger, either):
+    done = ask(ledger, either, claim("a", canon="q"))
+    ledger.reserve(replace(claim("b", canon="q", analyst="bob"), named=True))
+    again = ledger.reserve(replace(claim("c", canon="q", analyst="bob"), named=True))
+    assert (again.key, again.answer) == ("c", done.answer)
+    assert ledger.answer("c").answer == done.answer
+    assert spent(ledger) == {"staff": 1, "staff@ann": 1, "staff@bob": 1}
+    verified(ledger)
+
+
+def test_a_chosen_key_may_follow_a_failed_one(ledger, either):
+    ledger.reserve(claim("a", canon="q"))
+    ledger.store("a", "{}", failed=True)
+    again = ledger.reserve(replace(claim("b", canon="q"), named=True))
+    assert (again.key, again.answer) == ("b", "{}")
+    assert isinstance(ledger.reserve(claim("c", canon="q", analyst="bob")), Pending)
+    verified(ledger)
+
+
+def test_no_two_entries_of_answers_can_be_told_apart_by_their_hashes(ledger, either):
+    ask(ledger, either, claim("a", canon="q"))
+    ledger.reserve(claim("b", canon="q", analyst="bob"))
+    salts = [one.values()["salt"] for one in ledger.entries() if one.kind == "done"]
+    assert len(set(salts)) == 2
+
+
 def test_anothers_question_costs_the_allowance_only(ledger, either):
     done = ask(ledger, either, claim("a", canon="q"))
     hit = ledger.reserve(claim("b", canon="q", analyst="bob"))

@@ -47,4 +47,5 @@ def test_that_a_question_failed_is_the_owner_s(server, monkeypatch):
     (own,) = [e for e in server.get(path, who="olga").json["entries"] if e["kind"] == "done"]
     (seen,) = [e for e in server.get(path, who="audrey").json["entries"] if e["kind"] == "done"]
     assert own.pop("failed") is True
+    assert len(own.pop("salt")) == 32, "or the hash would show it"
     assert seen == own

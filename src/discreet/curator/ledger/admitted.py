@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, delete, select, update
 
 from discreet.curator.ledger import tables as t
+from discreet.curator.ledger.chain import new_salt
 from discreet.curator.ledger.writing import Writing
 from discreet.curator.policy.names import OWNER
 from discreet.errors import LedgerError
-from discreet.noise.source import new_key
 
 __all__ = ["KIND", "Admitted", "Tables", "compare", "follow", "sealed", "shut"]
 
@@ -62,7 +62,7 @@ def sealed(text: str | None) -> list[str] | None:
     """A salted digest of something secret, for the log."""
     if text is None:
         return None
-    salt = new_key()[:16].hex()
+    salt = new_salt()
     return [salt, _digest(salt, text)]
 
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.errors import LedgerError, ParameterError
+from discreet.noise.source import new_key
 
-__all__ = ["START", "Entry", "Head", "canonical", "checked", "follows"]
+__all__ = ["START", "Entry", "Head", "canonical", "checked", "follows", "new_salt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +96,8 @@ def checked(entries: Iterable[Entry], after: Head = START) -> Iterable[Entry]:
             raise LedgerError(f"the ledger was changed at or before its entry {wanted}")
         after = entry.head
         yield entry
+
+
+def new_salt() -> str:
+    """Something that nobody can guess, so that a hash shows nothing of the rest."""
+    return new_key()[:16].hex()

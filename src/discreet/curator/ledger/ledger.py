@@ -20,7 +20,7 @@ from sqlalchemy import insert, select, update
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
 from discreet.curator.ledger.anchor import Anchor
-from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows
+from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows, new_salt
 from discreet.curator.ledger.database import Database, failing
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.values import Account, Claim, Done, Pending
@@ -264,17 +264,18 @@ class Ledger:
                     "priced under; read the policy again. Nothing was charged"
                 )
             stored = on.stored(claim) if answered else None
-            if stored is not None and stored["analyst"] == claim.analyst:
+            own = stored is not None and stored["analyst"] == claim.analyst
+            if stored is not None and own and not claim.named:
                 return on.done(stored, "own")
             finer = on.finer(claim) if answered and stored is None else None
             free = stored is not None or finer is not None
-            charges = [c for c in claim.charges if c.on_hit or not free]
+            charges = [] if own else [c for c in claim.charges if c.on_hit or not free]
             spent = on.pay(charges)
             if free and any(charge.on_hit for charge in charges):
                 on.afford(claim.charges)
             reached("in reserve")
             body = {
-                "salt": new_key()[:16].hex(),
+                "salt": new_salt(),
                 "key": claim.key,
                 "digest": claim.digest,
                 "canon": claim.canon,
@@ -314,7 +315,8 @@ class Ledger:
                     raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
                 return on.done(known, "")
             marked = {"failed": True} if failed else {}
-            on.append("done", {"key": key, "answer": digest, "at": self.now(), **marked})
+            body = {"key": key, "answer": digest, "at": self.now(), "salt": new_salt(), **marked}
+            on.append("done", body)
             if failed:
                 on.fail(key)
             seq, analyst, charged = on.seen
@@ -421,15 +423,16 @@ class Ledger:
 
 
 def _hit(on: Writing, claim: Claim, stored: Mapping[str, Any], body: Mapping[str, Any]) -> Done:
-    """Point an asking at an answer that is there."""
-    claim = replace(claim, size=int(stored["size"]))
-    entry = on.append("hit", {**body, "size": claim.size, "of": stored["key"]})
-    pointer, at = f"@{stored['key']}", str(body["at"])
+    """Point an asking at an answer that is there; never at one that points itself."""
+    of = on.pointed(stored)
+    claim = replace(claim, size=int(stored["size"]), canon=str(stored["canon"]))
+    entry = on.append("hit", {**body, "size": claim.size, "canon": claim.canon, "of": of})
+    pointer, at = f"@{of}", str(body["at"])
     on.put(claim, entry, state="done", noise=None, answer=pointer)
     digest = hashlib.sha256(pointer.encode()).hexdigest()
-    on.append("done", {"key": claim.key, "answer": digest, "at": at})
+    on.append("done", {"key": claim.key, "answer": digest, "at": at, "salt": new_salt()})
     answer, who = on.done(stored, "other").answer, claim.analyst
-    return Done(claim.key, answer, entry.seq, entry.hash, "other", at, who, claim.info)
+    return Done(claim.key, answer, entry.seq, entry.hash, "other", who, at, claim.info)
 
 
 def _entry(row: Sequence[Any]) -> Entry:

@@ -83,6 +83,8 @@ class Claim:
         info: what the log should tell, plain values.
         public: whether answers to others are public too; then a better one serves as well.
         finer: the keys of better answers that this one can be made of, the preferred first.
+        named: whether the asker chose the key, and may come back with it: then the ledger writes
+            down which answer it got, also where that one was there.
     """
 
     key: str
@@ -95,6 +97,7 @@ class Claim:
     info: Mapping[str, Any]
     public: bool = False
     finer: tuple[str, ...] = ()
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -130,11 +133,13 @@ class Done:
         answer: its text.
         seq: the entry of the charge that paid for it; for another analyst that of the own charge.
         hash: of that entry.
-        hit: "" if it is this asking's own, "own" if the same analyst asked before, "other" if the
-            answer was made for another analyst.
-        at: for another analyst's answer, when this one asked.
+        hit: "" if it is this asking's own, "own" if it is that of an earlier asking of the same
+            analyst, "other" if this asking was pointed at the answer of another.
         analyst: who asked.
-        info: for another analyst's answer, what the log tells of this asking.
+        at: when it was asked; this and what follows is read from the log, and empty where an
+            answer comes straight from being stored.
+        info: what the log tells of this asking.
+        canon: what was asked, the same for equal questions to equal data.
     """
 
     key: str
@@ -142,6 +147,7 @@ class Done:
     seq: int
     hash: str
     hit: str = ""
-    at: str = ""
     analyst: str = ""
-    info: Mapping[str, Any] = field(default_factory=dict)
+    at: str = field(default="", compare=False)
+    info: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    canon: str = field(default="", compare=False)

@@ -304,23 +304,24 @@ class Writing:
         of = str(entry.values().get("of", ""))
         return Pending(row["key"], bytes(row["noise"]), entry.seq, entry.hash, resumed=True, of=of)
 
-    def hash_at(self, seq: int) -> str:
-        """The hash of an entry."""
-        return str(self.run(HASH_AT, at=seq).fetchone()[0])
-
     def done(self, row: Mapping[str, Any], hit: str) -> Done:
-        """The answer of a row; of one that points at another's, with this asking's own marks."""
-        seq, answer = int(row["seq"]), row["answer"]
-        if not answer.startswith("@"):
-            who = row["analyst"]
-            return Done(row["key"], answer, seq, self.hash_at(seq), hit, analyst=who)
-        pointed = self.question(answer[1:])
-        if pointed is None or pointed["answer"] is None or pointed["answer"].startswith("@"):
-            raise LedgerError("a stored answer is missing; `discreet ledger verify` says more")
-        entry, who = self._entry(seq), row["analyst"]
-        told = entry.values()
-        at, info = str(told["at"]), told["info"]
-        return Done(row["key"], pointed["answer"], seq, entry.hash, "other", at, who, info)
+        """The answer of a row; of one that points at another, with this asking's own marks."""
+        answer, entry = row["answer"], self._entry(int(row["seq"]))
+        if answer.startswith("@"):
+            pointed = self.question(answer[1:])
+            if pointed is None or pointed["answer"] is None or pointed["answer"].startswith("@"):
+                raise LedgerError("a stored answer is missing; `discreet ledger verify` says more")
+            answer, hit = pointed["answer"], "other"
+        told, canon = entry.values(), str(row["canon"]).removesuffix(FAILED)
+        return Done(
+            row["key"], answer, entry.seq, entry.hash, hit, row["analyst"], str(told["at"]),
+            told["info"], canon,
+        )  # fmt: skip
+
+    def pointed(self, row: Mapping[str, Any]) -> str:
+        """The key of the asking that holds the answer of a row: its own, or where it points."""
+        answer = row["answer"]
+        return str(answer[1:] if answer.startswith("@") else row["key"])
 
     def pay(self, charges: Sequence[Charge]) -> list[list[int]]:
         """Charge all accounts, or refuse; what each paid, for the log.

@@ -26,12 +26,18 @@ def ledger(
     request: Request,
     part: Annotated[Stretch, Query()],
 ) -> dict[str, Any]:
-    """The log, from behind an entry on, as it is chained; that a question failed is the owner's."""
+    """The log, from behind an entry on; that a question failed is the owner's.
+
+    What would show it is left out of the entries of answers, and so is their salt, without which
+    their hashes show nothing: only an owner can work those out again. `verify` does it for all.
+    """
     entries = service_of(request).ledger.entries(part.after)[: part.limit]
     told = [{"entry": e.seq, "kind": e.kind, "hash": e.hash, **e.values()} for e in entries]
     if who.person.role != "owner":
         for one in told:
-            one.pop("failed", None)
+            if one["kind"] == "done":
+                del one["salt"]
+                one.pop("failed", None)
     return {"entries": told}
 
 
