@@ -10,7 +10,7 @@ from starlette.requests import Request
 from discreet.curator.access import Credential, Person
 from discreet.curator.policy.model import Server
 from discreet.server import identity
-from discreet.server.identity import Anyone, Owner, checked_routes, origin_is_own
+from discreet.server.identity import Anyone, Owner, address_of, checked_routes, origin_is_own
 from discreet.server.problems import Problem
 from discreet.server.settings import Settings
 
@@ -113,6 +113,37 @@ def test_a_page_in_clear_is_not_the_own_page_of_a_server_with_tls():
     for scheme, own in (("http", False), ("https", True)):
         request = asked({"host": "a", "origin": f"{scheme}://a"}, behind_proxy=True)
         assert origin_is_own(request) is own
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        (None, "10.0.0.1"),
+        ("", "10.0.0.1"),
+        ("198.51.100.7", "198.51.100.7"),
+        ("1.2.3.4, 198.51.100.7", "198.51.100.7"),
+        ("2001:db8::1", "2001:db8::/64"),
+        ("1.2.3.4, [2001:db8::ffff:2]", "2001:db8::/64"),
+        ("x" * 1000, "x" * 64),
+    ],
+)
+def test_behind_a_proxy_an_address_is_the_one_that_the_proxy_wrote(written, found):
+    headers = {} if written is None else {"x-forwarded-for": written}
+    request = asked(headers, behind_proxy=True)
+    request.scope["client"] = ("10.0.0.1", 1)
+    assert address_of(request) == found
+
+
+def test_without_a_proxy_nobody_says_an_address():
+    request = asked({"x-forwarded-for": "198.51.100.7"})
+    request.scope["client"] = ("2001:db8::2", 1)
+    assert address_of(request) == "2001:db8::/64"
+
+
+def test_of_two_headers_the_last_was_written_by_the_proxy():
+    request = asked({"x-forwarded-for": "1.2.3.4"}, behind_proxy=True)
+    request.scope["headers"].append((b"x-forwarded-for", b"198.51.100.7"))
+    assert address_of(request) == "198.51.100.7"
 
 
 def test_the_cookie_is_bound_to_its_host():

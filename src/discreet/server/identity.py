@@ -7,6 +7,7 @@ Tested by tests/server/test_identity.py
 from __future__ import annotations
 
 import hmac
+import ipaddress
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Annotated, Any, cast
 
@@ -19,8 +20,8 @@ from discreet.server.problems import Problem
 from discreet.server.service import Service
 
 __all__ = [
-    "COOKIE", "CSRF", "Analysts", "Anyone", "Askers", "Auditors", "Owner", "check_own",
-    "checked_routes", "in_turn", "origin_is_own", "service_of", "session_of",
+    "COOKIE", "CSRF", "Analysts", "Anyone", "Askers", "Auditors", "Owner", "address_of",
+    "check_own", "checked_routes", "in_turn", "origin_is_own", "service_of", "session_of",
 ]  # fmt: skip
 
 COOKIE = "__Host-discreet"
@@ -32,6 +33,22 @@ _WRONG = "this key is not known here, has ended or was revoked"
 def service_of(request: Request) -> Service:
     """The service behind the application."""
     return cast("Service", request.app.state.service)
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from, for limits: an address, or the network of 64 bits of one.
+
+    Behind a proxy it is the one that the proxy wrote down, the last in X-Forwarded-For; those
+    before it are what the asker said. A host that has one address of IPv6 has 2^64 of them.
+    """
+    found = request.client.host if request.client else ""
+    if service_of(request).settings.behind_proxy:
+        written = request.headers.getlist("x-forwarded-for")
+        found = (written[-1].rpartition(",")[2].strip() if written else "") or found
+    try:
+        return str(ipaddress.IPv6Network((found.strip("[]"), 64), strict=False))
+    except ValueError:
+        return found[:64]
 
 
 def _credential(request: Request) -> Credential:
@@ -47,12 +64,11 @@ def _known(request: Request) -> Credential:
     said = request.headers.get("authorization")
     if said is not None:
         scheme, _, key = said.partition(" ")
-        address = request.client.host if request.client else ""
         found = None
         if scheme.lower() == "bearer" and len(key) <= 200:
             found = service_of(request).access.by_key(key.strip())
         if found is None:
-            state.guesses.take(address)
+            state.guesses.take(address_of(request))
             raise Problem("unauthorized", _WRONG, headers={"WWW-Authenticate": "Bearer"})
         state.rate.take(f"key {found.key}")
         return found

@@ -133,10 +133,12 @@ def edit(
     return done
 
 
-def retire(service: Service, dataset: str) -> tuple[str, ...]:
-    """Seal the budgets behind a dataset."""
+def retire(service: Service, dataset: str, *, by: str) -> tuple[str, ...]:
+    """Seal the budgets behind a dataset; the log says which owner did it."""
     with Curator(service.policy, ledger=service.ledger) as curator:
-        return curator.retire(dataset)
+        sealed = curator.retire(dataset)
+    service.access.note("dataset retired", who=by, dataset=dataset)
+    return sealed
 
 
 def _parsed(service: Service, text: str) -> Policy:

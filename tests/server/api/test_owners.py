@@ -49,3 +49,7 @@ def test_a_dataset_is_retired(server):
     }
     assert server.ask(epsilon="0.1").status == 402
     assert server.call("POST", "/api/datasets/nothing/retire", who="olga").status == 404
+    told = server.get("/api/ledger?limit=1000", who="olga").json["entries"]
+    assert [(e["who"], e["more"]) for e in told if e.get("what") == "dataset retired"] == [
+        ("olga", {"dataset": "payroll"})
+    ]

@@ -57,7 +57,7 @@ def retire(name: str, who: Owner, request: Request) -> dict[str, Any]:
     """Seal the budgets behind a dataset: nothing is answered from it any more."""
     service = service_of(request)
     service.dataset(who, name)
-    return {"retired": list(policies.retire(service, name))}
+    return {"retired": list(policies.retire(service, name, by=who.person.name))}
 
 
 @routes.get("/people", responses=statuses(503))

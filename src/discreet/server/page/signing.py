@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from discreet.server.identity import COOKIE, origin_is_own, service_of, session_of
+from discreet.server.identity import COOKIE, address_of, origin_is_own, service_of, session_of
 from discreet.server.page.frame import HOME, form_of, local, render
 from discreet.server.problems import Problem
 
@@ -48,7 +48,7 @@ async def login(request: Request) -> Response:
     after = local(fields.get("next"))
     logins, access = request.app.state.logins, service_of(request).access
     try:
-        logins.take(f"address {request.client.host if request.client else ''}")
+        logins.take(f"address {address_of(request)}")
         logins.take(f"name {name}")
     except Problem as problem:
         return _form(request, after=after, name=name, problem=problem)
