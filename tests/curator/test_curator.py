@@ -499,6 +499,18 @@ def test_what_is_found_is_paid_once_and_kept(folder):
         verified(curator.ledger)
 
 
+def test_a_refusal_after_a_search_says_what_was_charged(folder):
+    """False alarm as above."""
+    write_rows(folder / "payroll.csv", people=4000)
+    with Curator(folder / "policy.toml") as curator:
+        with pytest.raises(BudgetExceededError, match="what had to be found for it is charged"):
+            curator.ask("SELECT AVG(bonus) AS b FROM payroll", epsilon="100", analyst="alice")
+        assert spent(curator)["staff@alice"] == "epsilon 0.1"
+        with pytest.raises(BudgetExceededError) as refused:
+            curator.ask(COUNT, epsilon="100", analyst="alice")
+        assert "found" not in str(refused.value)
+
+
 def test_a_search_that_found_nothing_is_not_paid_twice(folder, monkeypatch):
     """False alarm: one in 10^12, where a search itself allows one in 100."""
     monkeypatch.setattr("discreet.curator.find.RISK", 10**12)

@@ -249,7 +249,7 @@ class Curator:
         )  # fmt: skip
         supposed = asking.supposed(question, wanted)  # refused here, nothing was searched for
         cost_of(supposed.losses, family.accounting)
-        plan = self._ready(asking, question, family, who)
+        plan, searched = self._ready(asking, question, family, who)
         target = wanted(plan, asking.schema)
         plan = replace(plan, epsilon=None, delta=None, rho=None)  # the price is no part of it
         try:
@@ -260,7 +260,7 @@ class Curator:
                 smaller = self._coarser(asking, family, who, plan, target)
             if with_what_is_left and smaller is not None:
                 return self._answer(asking, family, who, plan, smaller, named)
-            raise self._offer(refusal, asking, plan, smaller) from None
+            raise self._offer(refusal, asking, plan, smaller, searched=searched) from None
 
     def _answer(
         self, asking: Asking, family: Family, who: str, plan: Plan, target: Target, key: str, *,
@@ -390,8 +390,11 @@ class Curator:
         part.begin()
         return part
 
-    def _ready(self, asking: Asking, question: Question, family: Family, who: str) -> Plan:
-        """The plan, after what it needs and has to be found was found, and charged."""
+    def _ready(
+        self, asking: Asking, question: Question, family: Family, who: str
+    ) -> tuple[Plan, bool]:
+        """The plan, after what it needs and has to be found was found; whether that was charged."""
+        charged = False
         while (search := asking.search(question)) is not None:
             cost, what = cost_of([search.loss], family.accounting), asking.search_key(search)
             key = f"{what}-{digest_of({'who': who})[:12]}"
@@ -408,13 +411,14 @@ class Curator:
             )
             asking.engine.ping()
             found = self._reserve(claim, asking)
+            charged = True
             if isinstance(found, Pending):
                 audience: Audience = "owner" if who == OWNER else "analyst"
                 with asking.answering(audience, self._on_fault, self.seconds) as answering:
                     text = asking.searched(search, answering.look, KeyedSource(found.noise))
                 found = self.ledger.store(key, text, failed=bool(answering.faults))
             asking.take(search, found.answer)
-        return asking.plan(question)
+        return asking.plan(question), charged
 
     # who, and how much
 
@@ -462,10 +466,13 @@ class Curator:
         )  # fmt: skip
 
     def _offer(
-        self, refusal: BudgetExceededError, asking: Asking, plan: Plan, smaller: Target | None
-    ) -> BudgetExceededError:
-        """The refusal, with what the rest would still buy."""
+        self, refusal: BudgetExceededError, asking: Asking, plan: Plan, smaller: Target | None,
+        *, searched: bool,
+    ) -> BudgetExceededError:  # fmt: skip
+        """The refusal, with what the rest would still buy, and what was charged before it."""
         words = str(refusal)
+        if searched:
+            words += " for the question itself; what had to be found for it is charged, and kept"
         could: Fraction | None = None
         if smaller is not None:
             said = widths(asking, plan, smaller, confidence=self.policy.defaults.confidence)
