@@ -1,5 +1,6 @@
 """Prices before paying: errors that agree with the exact laws, and the reverse."""
 
+import json
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +22,7 @@ from tests.query.measuring import (
 
 from discreet.errors import ParameterError, QueryError
 from discreet.mechanisms.selection import PermuteAndFlip
-from discreet.query.explain import _least, epsilon_for, explained, mechanism_words, price_of
+from discreet.query.explain import Price, _least, epsilon_for, explained, mechanism_words, price_of
 from discreet.query.kinds import Number
 from discreet.query.plan import Output, PostAggregate, PostCall, PostGroup
 from discreet.query.price import Target, priced
@@ -165,6 +166,20 @@ def test_prices_are_read_by_name_and_printed():
     assert "depends" in text[4]
     unknown = ask(COUNT, target=Target(epsilon=1, delta="1e-6"), unknown=True)
     assert price_of(unknown).groups is None
+
+
+def test_prices_travel_as_plain_values():
+    known = ask(COUNT, SUM, MEDIAN, MEAN, target=Target(epsilon="1/10"), keys="abc")
+    selected = ask(COUNT, target=Target(epsilon=1, delta="1e-6"), unknown=True)
+    for question_ in (known, selected):
+        price = price_of(question_, confidence="0.9")
+        told = json.loads(json.dumps(price.to_dict(), allow_nan=False))
+        assert list(told) == ["guarantee", "confidence", "groups", "columns"]
+        assert list(told["columns"][0]) == ["name", "noise", "error", "within", "note"]
+        assert Price.from_dict({**told, "text": "is passed over"}) == price
+    for missing in told:
+        with pytest.raises(KeyError):
+            Price.from_dict({name: value for name, value in told.items() if name != missing})
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -1, float("nan"), "no"])

@@ -24,7 +24,6 @@ from discreet.errors import ParameterError, QueryError
 if TYPE_CHECKING:
     from discreet.curator.ledger.values import Account
     from discreet.curator.policy.model import Policy
-    from discreet.query.explain import Price
 
 __all__ = ["ask", "budget", "check", "explain", "init", "register", "retire"]
 
@@ -160,17 +159,7 @@ def _explained(asker: Any, question: str, cost: Priced, where: dict[str, Any]) -
         priced = asker.price(question, **price)
     except QueryError:  # nobody says a price: then it is explained at epsilon 1
         priced = asker.price(question, **{**price, "epsilon": 1})
-    return {"epsilon_for": found, "explanation": text, "price": _price(priced)}
-
-
-def _price(price: Price) -> dict[str, Any]:
-    lines = [
-        {"name": x.name, "noise": x.mechanism, "error": x.error, "within": x.half_width,
-         "note": x.note}
-        for x in price
-    ]  # fmt: skip
-    told = {"guarantee": price.guarantee, "confidence": str(price.confidence)}
-    return {**told, "groups": price.groups, "columns": lines}
+    return {"epsilon_for": found, "explanation": text, "price": priced.to_dict()}
 
 
 # the budget

@@ -30,9 +30,9 @@ from discreet.curator.questions import Question, plan_of
 from discreet.curator.record import Record
 from discreet.curator.search import supposed
 from discreet.errors import ParameterError, QueryError, RemoteError
-from discreet.exact import Exact, probability, rational
+from discreet.exact import Exact, rational
 from discreet.query.build import Query
-from discreet.query.explain import Price, PriceLine
+from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.query.render import to_sql
 from discreet.query.schema import Bounds, FindBounds
@@ -126,7 +126,7 @@ class Remote:
               block: str | None = None, **price: Any) -> Price:  # fmt: skip
         """The expected error of every number at a price; free."""
         told = self._free("explain", question, dataset, block, price)
-        return _formed(lambda: _price(told))
+        return _formed(lambda: Price.from_dict(told))
 
     def epsilon_for(self, question: Question, /, *, dataset: str | None = None,
                     block: str | None = None, **accuracy: Any) -> Decimal:  # fmt: skip
@@ -347,23 +347,3 @@ def _record(told: Mapping[str, Any]) -> Record:
 
 def _listed(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(one) for one in told["releases"]]
-
-
-def _price(told: Mapping[str, Any]) -> Price:
-    lines = [
-        PriceLine(
-            str(one["name"]),
-            str(one["noise"]),
-            _figure(one["error"]),
-            _figure(one["within"]),
-            str(one["note"]),
-        )
-        for one in told["columns"]
-    ]
-    level = probability(told["confidence"], name="confidence")
-    groups = None if told["groups"] is None else int(told["groups"])
-    return Price(str(told["guarantee"]), level, groups, tuple(lines))
-
-
-def _figure(value: float | str | None) -> float | None:
-    return None if value is None else float(value)

@@ -8,11 +8,12 @@ Tested by tests/query/test_explain.py
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any, Self
 
 import numpy as np
 
@@ -70,6 +71,17 @@ class PriceLine:
     half_width: float | None
     note: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        told = {"name": self.name, "noise": self.mechanism, "error": self.error}
+        return {**told, "within": self.half_width, "note": self.note}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+        """Read `to_dict` back."""
+        error, within = (None if told[x] is None else float(told[x]) for x in ("error", "within"))
+        return cls(str(told["name"]), str(told["noise"]), error, within, str(told["note"]))
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -86,6 +98,19 @@ class Price:
     confidence: Fraction
     groups: int | None
     lines: tuple[PriceLine, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        told = {"guarantee": self.guarantee, "confidence": str(self.confidence)}
+        return {**told, "groups": self.groups, "columns": [line.to_dict() for line in self.lines]}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+        """Read `to_dict` back; whatever else is told beside it is passed over."""
+        level = probability(told["confidence"], name="confidence")
+        groups = None if told["groups"] is None else int(told["groups"])
+        lines = tuple(PriceLine.from_dict(one) for one in told["columns"])
+        return cls(str(told["guarantee"]), level, groups, lines)
 
     def __getitem__(self, name: str) -> PriceLine:
         for line in self.lines:

@@ -56,20 +56,7 @@ def explain(question: Question, who: Askers, request: Request) -> dict[str, Any]
         except QueryError:  # nobody says a price: then it is explained at epsilon 1
             priced = curator.price(question.question, **{**price, "epsilon": 1}, **more, **at)
     told = {"text": text, "epsilon_for": None if found is None else str(found)}
-    return {**told, **_price(priced), **at}
-
-
-def _price(price: Price) -> dict[str, Any]:
-    return {
-        "guarantee": price.guarantee,
-        "confidence": str(price.confidence),
-        "groups": price.groups,
-        "columns": [
-            {"name": x.name, "noise": x.mechanism, "error": x.error, "within": x.half_width,
-             "note": x.note}
-            for x in price
-        ],
-    }  # fmt: skip
+    return {**told, **priced.to_dict(), **at}
 
 
 @routes.post("/errors", responses=statuses(402, 404, 422, 503), dependencies=[Depends(in_turn)])
