@@ -22,12 +22,12 @@ from discreet.cli.options import Out
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
-    from discreet.curator.ledger.amounts import Accounting, Amount
+    from discreet.curator.ledger.amounts import Amount
     from discreet.curator.ledger.values import Account
     from discreet.curator.record import Record
     from discreet.curator.release import Release
 
-__all__ = ["Answer", "answered", "bar", "left_words", "said", "show_answer", "table"]
+__all__ = ["Answer", "answered", "bar", "left_words", "show_answer", "table"]
 
 LONGEST = 20
 """A release of more rows is printed here, in full; a shorter one prints itself."""
@@ -85,7 +85,7 @@ def answered(curator: Curator, analyst: str | None, ask: Callable[[], Record]) -
     return Answer(
         record.release,
         record,
-        charged=None if paid is None else said(paid, held.accounting),
+        charged=None if paid is None else paid.said(held.accounting),
         left=left_words(held),
         ledger=None if analyst is not None or "://" in place else Path(place).name,
     )
@@ -101,22 +101,12 @@ def _paid(curator: Curator, entry: int, account: Account) -> Amount | None:
     return None
 
 
-def said(amount: Amount, accounting: Accounting) -> str:
-    """An amount in words: "epsilon 0.75, delta 1e-06"; long decimals are cut for people."""
-    from discreet.curator.ledger.amounts import decimal  # noqa: PLC0415
-
-    name = "epsilon" if accounting == "pure" else "rho"
-    exact = decimal(amount.main)
-    words = f"{name} {exact if len(exact) <= 8 else f'{float(amount.value()):.4g}'}"
-    return f"{words}, delta {float(amount.failing()):.4g}" if amount.delta else words
-
-
 def left_words(account: Account) -> str:
     """What is left of an account: "epsilon 9.5 of 10"."""
     if account.sealed:
         return "nothing: retired"
-    total = said(account.total, account.accounting).partition(" ")[2].partition(",")[0]
-    return f"{said(account.left, account.accounting)} of {total}"
+    total = account.total.said(account.accounting).partition(" ")[2].partition(",")[0]
+    return f"{account.left.said(account.accounting)} of {total}"
 
 
 def show_answer(answer: Answer, out: Out) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options as o
-from discreet.cli.answers import answered, bar, said, show_answer
+from discreet.cli.answers import answered, bar, show_answer
 from discreet.cli.errors import columns
 from discreet.cli.files import table_of
 from discreet.cli.options import Known, Out, reading, spread
@@ -210,7 +210,7 @@ def _line(one: Account, wide: int) -> str:
     from discreet.curator.ledger.amounts import Amount  # noqa: PLC0415
 
     share = one.spent.main / one.total.main if one.total.main else 1.0
-    spent, total, left = (said(Amount(x.main), one.accounting) for x in
+    spent, total, left = (Amount(x.main).said(one.accounting) for x in
                           (one.spent, one.total, one.left))  # fmt: skip
     words = f"{spent} of {_bare(total)} spent"
     words += ", retired" if one.sealed else f", {_bare(left)} left"

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options as o
-from discreet.cli.answers import said
 from discreet.cli.errors import FAILED, Guarded, columns, complain
 from discreet.cli.places import place_of
 from discreet.cli.plain import Plain
@@ -74,8 +73,8 @@ def show(
         typer.echo(_csv(lines), nl=False)
     elif as_json:
         totals = [
-            {"account": one.name, "spent": said(one.spent, one.accounting),
-             "total": said(one.total, one.accounting), "retired": one.sealed}
+            {"account": one.name, "spent": one.spent.said(one.accounting),
+             "total": one.total.said(one.accounting), "retired": one.sealed}
             for one in accounts
         ]  # fmt: skip
         told = {"entries": [asdict(line) for line in lines], "totals": totals}
@@ -105,7 +104,7 @@ def _printed(lines: Sequence[Line], accounts: Sequence[Account], *, own: bool) -
         typer.echo("In brackets: charged to an allowance only; somebody had asked it before.")
     typer.echo()
     for one in accounts:
-        words = f"{said(one.spent, one.accounting)} of {said(one.total, one.accounting)} spent"
+        words = f"{one.spent.said(one.accounting)} of {one.total.said(one.accounting)} spent"
         typer.echo(f"{one.name}: {words}{', retired' if one.sealed else ''}")
 
 
@@ -242,8 +241,8 @@ def raise_(
             raise ParameterError("file", where, "must be a bare data file with a ledger beside it")
         one = accounts[0]
         if most.within(one.total):
-            raise ParameterError("total", total, f"must be above {said(one.total, one.accounting)}")
+            raise ParameterError("total", total, f"must be above {one.total.said(one.accounting)}")
         on.limit(one, most)
-    told = {"account": one.name, "from": said(one.total, "pure"), "to": said(most, "pure")}
+    told = {"account": one.name, "from": one.total.said("pure"), "to": most.said("pure")}
     words = f"{where} may spend {told['to']} instead of {told['from']}, in all."
     typer.echo(json.dumps(told) if as_json else words)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
@@ -87,16 +86,10 @@ class Amount:
         >>> Amount(500_000_000_000).said("pure")
         'epsilon 0.5'
         """
-        words = f"{_MAIN[accounting]} {_short(self.value())}"
+        exact = decimal(self.main)
+        short = exact if len(exact) <= 8 else f"{float(self.value()):.4g}"
+        words = f"{_MAIN[accounting]} {short}"
         return f"{words}, delta {float(self.failing()):.4g}" if self.delta else words
-
-
-def _short(value: Fraction) -> str:
-    """A decimal: exact if it is short, else four digits."""
-    exact = f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
-    if "." in exact:
-        exact = exact.rstrip("0").rstrip(".")
-    return exact if len(exact) <= 8 else f"{float(value):.4g}"
 
 
 def decimal(units: int, places: int = 12) -> str:
