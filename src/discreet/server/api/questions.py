@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 
 from discreet.curator.access import Credential
 from discreet.curator.curator import Curator
-from discreet.curator.ledger.amounts import Accounting, Amount, decimal
+from discreet.curator.ledger.amounts import Accounting, Amount
 from discreet.errors import DiscreetError, ParameterError, QueryError
 from discreet.query.explain import Price
 from discreet.server.api.models import Ask, Errors, Question
@@ -81,11 +81,10 @@ def _accounting(curator: Curator, at: Mapping[str, Any]) -> Accounting:
 
 def _point(epsilon: object, price: Price, cost: Amount, how: Accounting) -> dict[str, Any]:
     """The error of every number at one price, and what the price takes off a budget."""
-    main = "epsilon" if how == "pure" else "rho"
     return {
         "epsilon": _said(epsilon),
         "groups": price.groups,
-        "cost": {main: decimal(cost.main), "delta": decimal(cost.delta, 21)},
+        "cost": cost.to_dict(how),
         "columns": [{"name": x.name, "error": x.error, "within": x.half_width} for x in price],
     }
 
