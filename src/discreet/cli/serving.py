@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.server.service import Service
 
 __all__ = ["serve"]
 
@@ -60,7 +63,7 @@ def serve(
     """
     try:
         from discreet.server.run import run  # noqa: PLC0415
-        from discreet.server.service import Service  # noqa: PLC0415
+        from discreet.server.service import Service as Made  # noqa: PLC0415
         from discreet.server.settings import Settings  # noqa: PLC0415
     except ImportError as error:
         problem = f'needs {error.name}: pip install "discreet[server]"'
@@ -77,7 +80,7 @@ def serve(
     if certificate is not None:
         server = replace(server, certificate=certificate, private_key=private_key)
     settings = Settings(server, behind_proxy=behind_proxy).at(host, port).checked()
-    service = Service(path, settings=settings)
+    service = Made(path, settings=settings)
     password = _first_owner(service)
     if demo:
         _people(service)
@@ -104,12 +107,10 @@ def _ready(path: Path) -> None:
         typer.echo("Made its ledger.")
 
 
-def _first_owner(service: object) -> str:
+def _first_owner(service: Service) -> str:
     """The password of the first owner, if nobody could let anybody in otherwise."""
     from discreet.curator.access import new_password  # noqa: PLC0415
-    from discreet.server.service import Service  # noqa: PLC0415
 
-    assert isinstance(service, Service)  # noqa: S101 - imported late
     if any(one.role == "owner" and not one.disabled for one in service.access.people):
         return ""
     password = new_password()
@@ -129,12 +130,10 @@ def _demo() -> Path:
     return folder / "policy.toml"
 
 
-def _people(service: object) -> None:
+def _people(service: Service) -> None:
     """Somebody of every role, to try the page as."""
     from discreet.curator.access import new_password  # noqa: PLC0415
-    from discreet.server.service import Service  # noqa: PLC0415
 
-    assert isinstance(service, Service)  # noqa: S101 - imported late
     there = {one.name for one in service.access.people}
     for name, role in (("alice", "analyst"), ("bob", "analyst"), ("audrey", "auditor")):
         if name in there:
