@@ -20,8 +20,8 @@ from discreet.server.problems import Problem
 from discreet.server.service import Service
 
 __all__ = [
-    "COOKIE", "CSRF", "Analysts", "Anyone", "Askers", "Auditors", "Owner", "address_of",
-    "check_own", "checked_routes", "in_turn", "origin_is_own", "service_of", "session_of",
+    "COOKIE", "CSRF", "Anyone", "Askers", "Auditors", "Owner", "address_of", "check_own",
+    "checked_routes", "in_turn", "origin_is_own", "service_of", "session_of",
 ]  # fmt: skip
 
 COOKIE = "__Host-discreet"
@@ -128,7 +128,6 @@ def _role(*roles: str, whole: bool = False) -> Callable[[Request], Credential]:
 
 Anyone = Annotated[Credential, Depends(_role("owner", "analyst", "auditor"))]
 Askers = Annotated[Credential, Depends(_role("owner", "analyst"))]
-Analysts = Annotated[Credential, Depends(_role("analyst"))]
 Auditors = Annotated[Credential, Depends(_role("owner", "auditor", whole=True))]
 Owner = Annotated[Credential, Depends(_role("owner", whole=True))]
 
