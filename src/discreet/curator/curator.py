@@ -91,13 +91,11 @@ class Curator:
         place = self.policy.ledger
         self.ledger = ledger or Ledger(place.address, head=place.head, clock=self._clock)
         self._own = ledger is None
-        followed, self.version = self.ledger.policy
-        if followed != self.policy.fingerprint:
+        try:
+            self.version = self.ledger.following(self.policy.fingerprint)
+        except LedgerError:
             self.close()
-            raise LedgerError(
-                "the ledger follows another version of this policy. If the change is meant, "
-                "`discreet register policy.toml` tells the ledger; nothing was charged"
-            )
+            raise
 
     @classmethod
     def register(

@@ -26,7 +26,7 @@ from discreet.errors import (
     UnsupportedError,
 )
 
-__all__ = ["KINDS", "Problem", "problem_of"]
+__all__ = ["KINDS", "Problem", "problem_of", "unavailable"]
 
 KINDS: Mapping[str, int] = {
     "malformed": 400,
@@ -118,10 +118,9 @@ def problem_of(error: BaseException, *, owner: bool = False) -> Problem:
         case LedgerError():
             return Problem("ledger", str(error) if owner else _LEDGER, hidden=error)
         case EngineError():
-            words = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
-            return Problem("unavailable", words if owner else _UNAVAILABLE, hidden=error)
+            return unavailable(error, owner=owner)
         case PolicyError() if not owner:  # it names the file, and quotes what is in it
-            return Problem("unavailable", _UNAVAILABLE, hidden=error)
+            return unavailable(error)
         case QueryError():
             return Problem("query", str(error))
         case DiscreetError() if isinstance(error, _OWN):
@@ -129,3 +128,14 @@ def problem_of(error: BaseException, *, owner: bool = False) -> Problem:
         case _:
             words = f"{type(error).__name__}: {error}"
             return Problem("internal", words if owner else _INTERNAL, hidden=error)
+
+
+def unavailable(error: BaseException, *, owner: bool = False) -> Problem:
+    """Data that cannot be read, whatever the reason is; an owner sees the real words.
+
+    Args:
+        error: the reason.
+        owner: whether the owner asks.
+    """
+    words = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
+    return Problem("unavailable", words if owner else _UNAVAILABLE, hidden=error)

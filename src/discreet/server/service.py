@@ -34,10 +34,10 @@ from discreet.curator.policy.model import Dataset, Policy
 from discreet.curator.policy.reading import read_policy
 from discreet.curator.record import Record
 from discreet.curator.rehearsal import Rehearsal
-from discreet.errors import DiscreetError, LedgerError, QueryError
+from discreet.errors import DiscreetError, QueryError
 from discreet.query.stability import number_of_groups
 from discreet.server.forms import Forms
-from discreet.server.problems import Problem
+from discreet.server.problems import Problem, unavailable
 from discreet.server.settings import Settings
 
 __all__ = ["Holding", "Service"]
@@ -59,7 +59,7 @@ class Holding:
     def __init__(self, policy: Policy, make: Callable[[Policy], Curator]) -> None:
         self.policy = policy
         self._free: queue.LifoQueue[Curator] = queue.LifoQueue()
-        self._all: list[Curator] = []
+        self._made = 0
         self._make, self._lock = make, threading.Lock()
         self._ended = False
 
@@ -71,7 +71,7 @@ class Holding:
         except queue.Empty:
             found = self._make(self.policy)
             with self._lock:
-                self._all.append(found)
+                self._made += 1
         try:
             yield found
         finally:
@@ -85,14 +85,14 @@ class Holding:
 
     def warm(self, workers: int) -> None:
         """Open all data before anybody asks, once for each worker."""
-        for _ in range(workers - len(self._all)):
+        for _ in range(workers - self._made):
             made = self._make(self.policy)
             for name, dataset in self.policy.datasets.items():
                 for block in (None, *dataset.blocks):
                     with suppress(DiscreetError):  # whoever asks it is told
                         made.query(name, block=block)
             with self._lock:
-                self._all.append(made)
+                self._made += 1
             self._free.put(made)
 
     def end(self) -> None:
@@ -136,7 +136,7 @@ class Service:
             self.forms = Forms()
             self._rehearsals: dict[tuple[str, str], Rehearsal] = {}
             self._holding = Holding(policy, self._curator)
-            self._check(policy)
+            self.ledger.following(policy.fingerprint)
         except BaseException:
             self.ledger.close()
             raise
@@ -176,22 +176,13 @@ class Service:
         """Read the policy file again."""
         with self._reading:
             policy = read_policy(self.path)
+            self.ledger.following(policy.fingerprint)
             if policy.fingerprint != self._holding.policy.fingerprint:
-                self._check(policy)
                 before, self._holding = self._holding, Holding(policy, self._curator)
                 self._rehearsals.clear()  # who is at one ends it; nobody begins one of before
                 before.end()
                 self.warm()
-            else:
-                self._check(policy)
             return self._holding
-
-    def _check(self, policy: Policy) -> None:
-        if self.ledger.policy[0] != policy.fingerprint:
-            raise LedgerError(
-                "the ledger follows another version of this policy. If the change is meant, "
-                "`discreet register policy.toml` tells the ledger; nothing was charged"
-            )
 
     # who may see what
 
@@ -263,10 +254,7 @@ class Service:
             except QueryError:
                 raise
             except DiscreetError as error:
-                hidden = f"{error} ({error.__cause__})" if error.__cause__ else str(error)
-                words = "these data cannot be read now; nothing was charged"
-                words = hidden if who.person.role == "owner" else words
-                raise Problem("unavailable", words, hidden=error) from error
+                raise unavailable(error, owner=who.person.role == "owner") from error
             yield curator, where
 
     def ask(

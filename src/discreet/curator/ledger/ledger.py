@@ -373,6 +373,16 @@ class Ledger:
         row = self.glance(LEDGER)[0]
         return str(row[3]), int(row[4])
 
+    def following(self, fingerprint: str) -> int:
+        """The version of the policy with this fingerprint; LedgerError where it is another one."""
+        followed, version = self.policy
+        if followed != fingerprint:
+            raise LedgerError(
+                "the ledger follows another version of this policy. If the change is meant, "
+                "`discreet register policy.toml` tells the ledger; nothing was charged"
+            )
+        return version
+
     @property
     def accounts(self) -> Mapping[str, Account]:
         """All accounts, by name."""
