@@ -7,6 +7,7 @@ import pytest
 from tests.curator.people import table
 
 import discreet as dp
+from discreet.curator.questions import foreseen
 
 BY_DEPT = "SELECT dept, COUNT(*) AS n FROM t GROUP BY dept"
 
@@ -93,3 +94,24 @@ def session_target():
     from discreet.query.price import Target
 
     return Target(epsilon=1)
+
+
+def test_what_is_foreseen_of_a_question():
+    t = table()
+    told = foreseen(t, BY_DEPT, {"epsilon": "0.5"}, figures={"confidence": "0.5"})
+    assert told.text == t.explain(BY_DEPT, epsilon="0.5")
+    assert told.price == t.price(BY_DEPT, epsilon="0.5", confidence="0.5")
+    assert told.epsilon_for is None
+    told = foreseen(t, BY_DEPT, {"epsilon": None}, accuracy={"within": 30})
+    assert told.epsilon_for == t.epsilon_for(BY_DEPT, within=30)
+    assert told.price == t.price(BY_DEPT, epsilon=told.epsilon_for)
+    assert told.text == t.explain(BY_DEPT, epsilon=told.epsilon_for)
+
+
+def test_a_question_without_a_price_is_foreseen_at_epsilon_1():
+    t = table()
+    told = foreseen(t, BY_DEPT, {"epsilon": None}, words={"with_statement": False})
+    assert told.price == t.price(BY_DEPT, epsilon=1)
+    assert "Statement" not in told.text
+    with pytest.raises(dp.QueryError, match="MAX"):
+        foreseen(t, "SELECT MAX(salary) FROM t", {})

@@ -19,11 +19,12 @@ from discreet.cli.errors import columns
 from discreet.cli.files import table_of
 from discreet.cli.options import Known, Out, reading, spread
 from discreet.cli.places import is_policy, place_of
-from discreet.errors import ParameterError, QueryError
+from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.curator.ledger.values import Account
     from discreet.curator.policy.model import Policy
+    from discreet.curator.questions import Askable
 
 __all__ = ["ask", "budget", "check", "explain", "init", "register", "retire"]
 
@@ -149,17 +150,15 @@ def explain(
     typer.echo(told["explanation"])
 
 
-def _explained(asker: Any, question: str, cost: Priced, where: dict[str, Any]) -> dict[str, Any]:
-    found, price = None, {**cost.price(), **where}
-    if cost.within is not None:
-        found = str(asker.epsilon_for(question, **cost.accuracy(), **where))
-        price["epsilon"] = found
-    text = asker.explain(question, **price)
-    try:
-        priced = asker.price(question, **price)
-    except QueryError:  # nobody says a price: then it is explained at epsilon 1
-        priced = asker.price(question, **{**price, "epsilon": 1})
-    return {"epsilon_for": found, "explanation": text, "price": priced.to_dict()}
+def _explained(
+    asker: Askable, question: str, cost: Priced, where: dict[str, Any]
+) -> dict[str, Any]:
+    from discreet.curator.questions import foreseen  # noqa: PLC0415
+
+    accuracy = None if cost.within is None else cost.accuracy()
+    told = foreseen(asker, question, cost.price(), accuracy=accuracy, where=where)
+    found = None if told.epsilon_for is None else str(told.epsilon_for)
+    return {"epsilon_for": found, "explanation": told.text, "price": told.price.to_dict()}
 
 
 # the budget

@@ -6,9 +6,11 @@ Tested by tests/curator/test_questions.py
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from discreet.engines.base import Engine
 from discreet.errors import ParameterError, QueryError
@@ -23,9 +25,12 @@ from discreet.query.sql import parse
 
 __all__ = [
     "NOTHING",
+    "Askable",
+    "Foreseen",
     "Question",
     "Questions",
     "Recent",
+    "foreseen",
     "plan_of",
     "rounded_down",
     "target_of",
@@ -224,3 +229,68 @@ class Questions:
         return explained(
             found, statement=told, sql=to_sql(plan, self._schema), confidence=self._confidence
         )
+
+
+class Askable(Protocol):
+    """Whatever tells for free what a question would cost: a table, a curator."""
+
+    def explain(self, question: Question, /, **price: Any) -> str:
+        """The question in words."""
+        ...
+
+    def price(self, question: Question, /, **price: Any) -> Price:
+        """The expected error of every number."""
+        ...
+
+    def epsilon_for(self, question: Question, /, **accuracy: Any) -> Decimal:
+        """The least epsilon that is accurate enough."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What is known of a question before it is paid.
+
+    Attributes:
+        text: the question in words.
+        price: what it costs, and how far off each number will be.
+        epsilon_for: what the accuracy that was asked for costs; None where none was.
+    """
+
+    text: str
+    price: Price
+    epsilon_for: Decimal | None
+
+
+def foreseen(
+    asker: Askable,
+    question: Question,
+    said: Mapping[str, Any],
+    *,
+    accuracy: Mapping[str, Any] | None = None,
+    where: Mapping[str, Any] | None = None,
+    words: Mapping[str, Any] | None = None,
+    figures: Mapping[str, Any] | None = None,
+) -> Foreseen:
+    """A question in words with its price: at what was said, at as much as an accuracy costs, or,
+    where nobody says a price, at epsilon 1.
+
+    Args:
+        asker: tells it.
+        question: SQL, a query of the fluent form, or a plan.
+        said: epsilon, delta and rho.
+        accuracy: what `epsilon_for` is told; None where no accuracy is asked for.
+        where: dataset and block, if the asker has several.
+        words: what `explain` is told besides.
+        figures: what `price` is told besides.
+    """
+    at, found = {**said, **(where or {})}, None
+    if accuracy is not None:
+        found = at["epsilon"] = asker.epsilon_for(question, **accuracy, **(where or {}))
+    text = asker.explain(question, **at, **(words or {}))
+    more = figures or {}
+    try:
+        price = asker.price(question, **at, **more)
+    except QueryError:
+        price = asker.price(question, **{**at, "epsilon": 1}, **more)
+    return Foreseen(text, price, found)

@@ -17,6 +17,7 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 from discreet.curator.access import Credential
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Accounting, Amount
+from discreet.curator.questions import foreseen
 from discreet.errors import DiscreetError, ParameterError, QueryError
 from discreet.query.explain import Price
 from discreet.server.api.models import Ask, Errors, Question
@@ -41,22 +42,21 @@ def explain(question: Question, who: Askers, request: Request) -> dict[str, Any]
     service = service_of(request)
     service.asker(who)
     with service.part(who, question.question, **question.where()) as (curator, at):
-        found, price = None, question.price()
-        if question.within is not None:
-            if question.epsilon is not None or question.rho is not None:
-                problem = "goes instead of epsilon and rho"
-                raise ParameterError("within", question.within, problem)
-            wanted = {**question.accuracy(), "delta": question.delta}
-            found = price["epsilon"] = curator.epsilon_for(question.question, **wanted, **at)
-        shown = who.person.role == "owner"
-        text = curator.explain(question.question, **price, with_statement=shown, **at)
-        more: dict[str, Any] = {"confidence": question.confidence, "rows": question.rows}
-        try:
-            priced = curator.price(question.question, **price, **more, **at)
-        except QueryError:  # nobody says a price: then it is explained at epsilon 1
-            priced = curator.price(question.question, **{**price, "epsilon": 1}, **more, **at)
-    told = {"text": text, "epsilon_for": None if found is None else str(found)}
-    return {**told, **priced.to_dict(), **at}
+        told = foreseen(
+            curator, question.question, question.price(), accuracy=_accuracy(question), where=at,
+            words={"with_statement": who.person.role == "owner"},
+            figures={"confidence": question.confidence, "rows": question.rows},
+        )  # fmt: skip
+    found = None if told.epsilon_for is None else str(told.epsilon_for)
+    return {"text": told.text, "epsilon_for": found, **told.price.to_dict(), **at}
+
+
+def _accuracy(question: Question) -> dict[str, Any] | None:
+    if question.within is None:
+        return None
+    if question.epsilon is not None or question.rho is not None:
+        raise ParameterError("within", question.within, "goes instead of epsilon and rho")
+    return {**question.accuracy(), "delta": question.delta}
 
 
 @routes.post("/errors", responses=statuses(402, 404, 422, 503), dependencies=[Depends(in_turn)])
