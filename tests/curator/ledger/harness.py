@@ -11,11 +11,11 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+
+from tests.machines import Nursery
 
 from discreet.curator.ledger.amounts import Amount, limit_of
 from discreet.curator.ledger.ledger import Ledger
@@ -25,7 +25,6 @@ from discreet.curator.ledger.values import Charge, Claim, Pending
 from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
 
-ROOT = Path(__file__).parents[3]
 POLICY = "policy-1"
 UNIT = 10**12
 ANALYSTS = ("ann", "bob")
@@ -117,39 +116,24 @@ def ask(ledger, place, asked):
 # processes
 
 
-class Nursery:
+class Workers(Nursery):
     """A process that has imported everything and forks workers; it holds no ledger itself."""
 
     def __init__(self):
-        code = "from tests.curator.ledger.worker import serve; serve()"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
-        )
-
-    def _say(self, **what):
-        self._process.stdin.write((json.dumps(what) + "\n").encode())
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, "the nursery died"
-        return json.loads(line)
+        super().__init__("from tests.curator.ledger.worker import serve; serve()")
 
     def start(self, job, place, *, limit=60, **more):
         """A worker on a job; its process number. It dies of itself at the time limit."""
-        return self._say(job=job, place=asdict(place), limit=limit, more=more)["pid"]
+        return self.say(job=job, place=asdict(place), limit=limit, more=more)["pid"]
 
     def wait(self, pid):
         """How a worker ended: 0, or a negative signal, or another number for an exception."""
-        code = self._say(wait=pid)["code"]
+        code = self.say(wait=pid)["code"]
         assert code != -signal.SIGALRM, "a worker hung"
         return code
 
     def run(self, job, place, **more):
         return self.wait(self.start(job, place, **more))
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait(timeout=60)
-        self._process.stdout.close()
 
 
 # the checker
