@@ -96,7 +96,9 @@ def nurse():
     import discreet.server.connections
     import discreet.server.run
     import discreet.server.service  # noqa: F401 - imported once, here
+    from discreet.server.app import described
 
+    described()
     living = set()
     for line in sys.stdin:
         what = json.loads(line)

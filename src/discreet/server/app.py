@@ -6,9 +6,10 @@ Tested by tests/server/test_app.py
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -26,7 +27,7 @@ from discreet.server.page import analyst, assets, auditor, frame, owner, signing
 from discreet.server.problems import KINDS, Problem, problem_of
 from discreet.server.service import Service
 
-__all__ = ["PUBLIC", "make_app"]
+__all__ = ["PUBLIC", "described", "make_app"]
 
 PUBLIC = {"/health/live", "/health/ready", "/login", "/logout", "/static/{name}"}
 """Routes that need no role."""
@@ -59,11 +60,8 @@ def make_app(service: Service) -> Guard:
             app.state.workers.shutdown(wait=True)
             service.close()
 
-    app = FastAPI(
-        title="discreet", version="1", openapi_url=None, docs_url=None, redoc_url=None,
-        lifespan=living, description=__doc__, separate_input_output_schemas=False,
-        redirect_slashes=False,
-    )  # fmt: skip
+    app = _bare(living)
+    app.openapi_schema = described()
     server = service.settings.server
     app.state.service = service
     app.state.ready = False
@@ -71,11 +69,21 @@ def make_app(service: Service) -> Guard:
     app.state.rate = Rate(server.requests_per_minute, "requests")
     app.state.guesses = Rate(30, "wrong keys")
     app.state.logins = Rate(service.settings.login_per_minute, "tries to sign in")
-    _routes(app)
     _failures(app)
-    _describe(app)
     guard = app.state.guard = Guard(app, service.settings)
     return guard
+
+
+def _bare(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None) -> FastAPI:
+    """The routes, each with its roles, around nothing yet."""
+    app = FastAPI(
+        title="discreet", version="1", openapi_url=None, docs_url=None, redoc_url=None,
+        lifespan=lifespan, description=__doc__, separate_input_output_schemas=False,
+        redirect_slashes=False,
+    )  # fmt: skip
+    _routes(app)
+    checked_routes(app, PUBLIC)
+    return app
 
 
 def _routes(app: FastAPI) -> None:
@@ -104,19 +112,25 @@ def _routes(app: FastAPI) -> None:
     @app.get("/api/openapi.json", tags=["health"], responses=statuses())
     def description(who: Anyone, request: Request) -> dict[str, Any]:  # noqa: ARG001
         """This description."""
-        return app.openapi()
+        return described()
 
 
-def _describe(app: FastAPI) -> None:
-    """Say in the description which routes want a key: all that have roles."""
-    described = app.openapi()
+@cache
+def described() -> dict[str, Any]:
+    """The description of all routes, and which of them want a key: all that have roles.
+
+    It takes longer than the rest of a start, and is the same for every service: it is made once.
+    """
+    app = _bare(None)
+    told = app.openapi()
     key = {"type": "http", "scheme": "bearer", "description": "dk_<id>_<secret>"}
-    described.setdefault("components", {})["securitySchemes"] = {"key": key}
+    told.setdefault("components", {})["securitySchemes"] = {"key": key}
     for route, roles in checked_routes(app, PUBLIC).items():
         method, path = route.split()
-        operation = described["paths"].get(path, {}).get(method.lower())
+        operation = told["paths"].get(path, {}).get(method.lower())
         if roles and operation is not None:
             operation["security"] = [{"key": []}]
+    return told
 
 
 def _failures(app: FastAPI) -> None:
