@@ -520,6 +520,10 @@ def postgres_engine_of(postgres):
 
 @pytest.mark.slow
 class TestContract(EngineContract):
+    """Two hundred requests of the corpus, all with TORTURE set."""
+
+    most = None if os.environ.get("TORTURE") else 200
+
     @pytest.fixture
     def engine_of(self, postgres_engine_of):
         return postgres_engine_of

@@ -5,6 +5,7 @@ else, and the integers are compared with what `discreet.query.request` allows. B
 not touch each other: the integers of a table are the sum of the integers of its people alone.
 """
 
+import os
 from collections import Counter
 
 import duckdb
@@ -19,6 +20,7 @@ from discreet.query import expr as e
 from discreet.query.request import Bounding, Part, Request, Total
 from discreet.query.schema import Boolean, Bounds, FreeText, PerPerson, Schema
 
+TORTURE = int(os.environ.get("TORTURE", "0"))
 TYPES = {"p": "integer", "g": "text", "h": "integer", "v": "real", "b": "boolean"}
 COLUMNS = {"g": FreeText(), "h": Bounds(0, 3, 1), "v": Bounds(-2, 5, "0.5"), "b": Boolean()}
 SCHEMA = Schema("t", PerPerson("p"), COLUMNS, TYPES, {}, 10**6)
@@ -125,7 +127,7 @@ def rows_of(people):
 def test_one_person_moves_the_integers_no_further_than_allowed(hashing):
     engine = Tables(hashing)
 
-    @settings(max_examples=14)
+    @settings(max_examples=14 if TORTURE else 8)
     @given(tables, st.lists(values, max_size=9))
     def run(people, other):
         whole = engine.cells(rows_of(people))
@@ -142,7 +144,7 @@ def test_one_person_moves_the_integers_no_further_than_allowed(hashing):
 def test_people_do_not_touch_each_other(hashing):
     engine = Tables(hashing)
 
-    @settings(max_examples=12)
+    @settings(max_examples=12 if TORTURE else 6)
     @given(tables)
     def run(people):
         alone = [

@@ -1,5 +1,6 @@
 """Any order of asking, storing, crashing and reopening: the ledger does what a small model does."""
 
+import os
 import shutil
 import tempfile
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from discreet.curator.ledger.steps import STEPS, on_step
 from discreet.curator.ledger.values import Done, Pending
 from discreet.errors import BudgetExceededError, LedgerError
 
+TORTURE = int(os.environ.get("TORTURE", "0"))
 TOTAL, ALLOWANCE = 12, 8
 keys = st.sampled_from([f"k{n}" for n in range(8)])
 canons = st.sampled_from(["q", "r"])
@@ -220,6 +222,6 @@ class Machine(RuleBasedStateMachine):
 KINDS = ("reserve", "hit")
 TestMachine = pytest.mark.slow(Machine.TestCase)
 TestMachine.settings = settings(
-    max_examples=100, stateful_step_count=30, deadline=None,
+    max_examples=400 if TORTURE else 50, stateful_step_count=30, deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
