@@ -31,14 +31,14 @@ serve: $(READY)  ## the curator on a network, over a made-up payroll: open the a
 	@$(BIN)/discreet serve --demo
 
 test: $(READY)  ## all tests
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(JOBS)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
 check: $(READY)  ## format, lint, types, import contracts, fast tests
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow'
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not slow'
 
 bench: $(READY)  ## all benchmarks, as ratios; writes the tables of benchmarks/README.md
 	@$(BIN)/python -m benchmarks
