@@ -2,10 +2,13 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import POLICY
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from discreet.cli import app
 
@@ -54,18 +57,35 @@ def stopped(service, started):
     service.close()
 
 
-@pytest.mark.parametrize("example", [one for one in EXAMPLES if "demo" not in one])
-def test_examples_run(example, registered, run, monkeypatch):
-    """(`discreet demo` runs in test_cli.)"""
+def ready(*words):
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, f"{words}\n{done.output}"
+
+
+@pytest.fixture(scope="module")
+def began(made, tmp_path_factory):
+    """A folder in which everything is there that the examples name; each has a copy."""
+    folder = tmp_path_factory.mktemp("examples") / "began"
+    shutil.copytree(made, folder)
+    (folder / "policy.toml").write_text(POLICY)
     question = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
-    run("ask", "policy.toml", question, "--key", "3f2a9")
-    run("count", "payroll.csv", "--epsilon", "0.1")
-    run("people", "add", "policy.toml", "bob", "--no-password")
-    with monkeypatch.context() as known:  # the id that the help names
+    with pytest.MonkeyPatch.context() as known:
+        known.chdir(folder)
+        ready("register", "policy.toml")
+        ready("ask", "policy.toml", question, "--key", "3f2a9")
+        ready("count", "payroll.csv", "--epsilon", "0.1")
+        ready("people", "add", "policy.toml", "bob", "--no-password")
+        # the id that the help names
         known.setattr("discreet.curator.access.access.new_key", lambda: KEY.ljust(32))
-        run("key", "make", "policy.toml", "bob")
+        ready("key", "make", "policy.toml", "bob")
+        make_rappor_files(ready)
+    return folder
+
+
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if "demo" not in one])
+def test_examples_run(example, began, run, tmp_path, monkeypatch):
+    """(`discreet demo` runs in test_cli.)"""
+    monkeypatch.chdir(shutil.copytree(began, tmp_path / "here"))
     if example.startswith("discreet serve"):  # it would serve for ever; test_serving lets it
         monkeypatch.setattr("discreet.server.run.run", stopped)
-    if example.startswith("discreet rappor"):
-        make_rappor_files(run)
     assert run(*shlex.split(example)[1:]).output

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from discreet.cli import app
 
@@ -120,7 +121,10 @@ def test_every_discreet_command_parses(page, line):
 
 @pytest.mark.slow
 def test_the_guide_of_the_curator_runs_from_top_to_bottom(tmp_path, monkeypatch):
-    """All its commands, in order, on the made-up payroll; and its script for cron, twice."""
+    """All its commands, in order, on the made-up payroll; and its script for cron, twice.
+
+    The script runs as processes, the commands in this one: tests/cli/test_process.py has those.
+    """
     from discreet.gallery.data import write_payroll
 
     page = DOCS / "guides" / "curator.md"
@@ -133,11 +137,10 @@ def test_the_guide_of_the_curator_runs_from_top_to_bottom(tmp_path, monkeypatch)
             Path("policy.toml").write_text(block.text, encoding="utf-8")
         if block.kind == "console":
             for line in block.text.splitlines():
-                done = subprocess.run(
-                    shlex.split(line.removeprefix("$ ")), capture_output=True, text=True,
-                    timeout=120, check=False,
-                )  # fmt: skip
-                assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+                name, *words = shlex.split(line.removeprefix("$ "))
+                assert name == "discreet", line
+                done = CliRunner().invoke(app, words)
+                assert done.exit_code == 0, f"{line}\n{done.output}\n{done.exception!r}"
         if block.kind == "sh":
             Path("nightly.sh").write_text(block.text, encoding="utf-8")
             told = []
