@@ -2,31 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import binom
 
 import discreet as dp
-from discreet.local.estimates import _support_bounds, estimated, onto_simplex
-
-vectors = st.lists(st.floats(-2, 2), min_size=1, max_size=12)
-
-
-@given(vectors)
-def test_the_projection_is_a_distribution_and_nearest(values):
-    """Optimality: for the nearest point x of a convex set and any y in it, (v - x).(y - x) <= 0."""
-    v = np.array(values)
-    x = onto_simplex(v)
-    assert x.min() >= 0
-    assert x.sum() == pytest.approx(1, abs=1e-9)
-    for corner in np.eye(len(v)):
-        assert (v - x) @ (corner - x) <= 1e-9
-
-
-@given(vectors)
-def test_a_distribution_stays_as_it_is(values):
-    x = onto_simplex(np.array(values))
-    assert onto_simplex(x) == pytest.approx(x, abs=1e-9)
+from discreet.local.estimates import _support_bounds, estimated
 
 
 def test_the_bounds_are_clopper_and_pearsons():

@@ -38,7 +38,6 @@ from discreet.query.reading import (
     Form,
     error_of,
     half_width,
-    laplace_sum,
     rank_error,
     rank_width,
     read,
@@ -344,25 +343,6 @@ def test_extreme_confidence():
     # two Laplace variables of scale 1: P(|X| > t) = (1 + t/2) exp(-t)
     t = float(widths[3]) - 2 / 4  # without the slack
     assert (1 + t / 2) * math.exp(-t) == pytest.approx(1e-9, rel=1e-3)
-
-
-@pytest.mark.parametrize("risk", [0.9, 0.5, 0.05, 1e-3, 1e-6, 1e-12, 1e-29])
-def test_the_law_of_a_sum_of_laplace_variables(risk):
-    t = laplace_sum((1.0, 1.0), risk)
-    assert math.exp(-t) * (1 + t / 2) == pytest.approx(risk, rel=1e-5)
-    t = laplace_sum((1.0,) * 3, risk)
-    assert math.exp(-t) * (8 + 5 * t + t * t) / 8 == pytest.approx(risk, rel=1e-5)
-    for scale in (0.001, 0.2, 0.999):
-        t = laplace_sum((scale, 1.0), risk)
-        truth = (math.exp(-t) - scale**2 * math.exp(-t / scale)) / (1 - scale**2)
-        assert truth == pytest.approx(risk, rel=1e-4)
-    if risk <= 0.05:
-        number_of = 60
-        t = laplace_sum((1.0,) * number_of, risk)
-        normal = math.sqrt(2 * number_of)
-        assert t > normal  # and not far from normal
-        if risk == 0.05:
-            assert t / normal == pytest.approx(1.96, abs=0.01)
 
 
 @lru_cache(maxsize=8)

@@ -32,8 +32,9 @@ import numpy as np
 from discreet.exact import Exact, probability
 from discreet.local.domain import Domain, Value
 from discreet.local.oracle import Array, Oracle
+from discreet.mechanisms.nearest import onto_simplex
 
-__all__ = ["Estimates", "estimated", "onto_simplex"]
+__all__ = ["Estimates", "estimated"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,19 +149,3 @@ def _support_bounds(counts: Array, n: int, miss: float) -> tuple[Array, Array]:
         low = np.where(c > 0, betaincinv(np.maximum(c, 1), n - c + 1, miss / 2), 0.0)
         high = np.where(c < n, betaincinv(c + 1, np.maximum(n - c, 1), 1 - miss / 2), 1.0)
     return low, high
-
-
-def onto_simplex(values: Array) -> Array:
-    """The nearest vector with no entry below 0 and sum 1.
-
-    Subtract one number from all entries and cut at 0, with the number for which the rest sums to 1
-    (Held, Wolfe and Crowder 1974); it is found among the sorted entries.
-
-    >>> onto_simplex(np.array([0.5, 0.7, -0.2])).round(2).tolist()
-    [0.4, 0.6, 0.0]
-    """
-    ordered = np.sort(values)[::-1]
-    surplus = np.cumsum(ordered) - 1
-    places = np.arange(1, len(values) + 1)
-    kept = int(np.flatnonzero(ordered - surplus / places > 0)[-1])
-    return np.asarray(np.maximum(values - surplus[kept] / (kept + 1), 0))

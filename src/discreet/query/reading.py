@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.selection import PermuteAndFlip
+from discreet.mechanisms.sums import laplace_sum
 from discreet.query.blocks import BRANCHES, Block, Form, number_of_bins
 from discreet.query.kinds import Number
 from discreet.query.plan import Aggregate
@@ -351,34 +352,6 @@ def _laplace_scale(noise: Noise) -> float:
     """The scale of the Laplace variable that a geometric one is within 1 of."""
     rate = getattr(noise, "rate", None)
     return float(1 / rate) if rate is not None else math.sqrt(variance_of(noise) / 2)
-
-
-@lru_cache(maxsize=1024)
-def laplace_sum(scales: tuple[float, ...], risk: float) -> float:
-    """The t with P(|sum of scale * Laplace| > t) = risk, for several scales, the largest of them 1.
-
-    P(X > t) = (1/pi) times the integral over u > 0 of the real part of exp(-s t) M(s)/s on the
-    line s = c + i u, with M(s) the product of 1/(1 - (scale s)^2) and any c between 0 and 1: taken
-    where exp(-c t) M(c) is about least, so that nothing cancels. The line is cut at u = 100, where
-    the integrand has fallen like u^-3 at least, and a sum in steps of 0.02 errs by about
-    exp(-300 (1 - c)): together by less than one part in 100,000 of the risk.
-    """
-    spread = sum(scale * scale for scale in scales)
-
-    def tail(t: float) -> float:
-        least = (math.hypot(spread, t) - spread) / t
-        centre = min(max(least, min(0.5, 1 / math.sqrt(spread))), 0.93)
-        s = centre + 1j * (np.arange(0.5, 5_000) / 50.0)
-        value = np.exp(-s * t) / s
-        for scale in scales:
-            value /= 1 - (scale * s) ** 2
-        return float(np.sum(value.real) / 50.0 / math.pi)
-
-    low, high = 0.0, len(scales) * math.log(len(scales) / risk) + 1
-    for _ in range(32):
-        middle = (low + high) / 2
-        low, high = (middle, high) if 2 * tail(middle) > risk else (low, middle)
-    return high
 
 
 def rank_error(measured: Measured, level: Fraction, confidence: Fraction) -> Fraction:
