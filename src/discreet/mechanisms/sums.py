@@ -47,6 +47,8 @@ _POINTS = np.arange(0.5, 5_000)
 _SHARE = 0.002
 """The q of the theorem's third line."""
 _RAREST = 1e-29
+_FADED = 50.0
+"""Points of the integral whose height is exp of this below the highest are left out."""
 
 
 @lru_cache(maxsize=1024)
@@ -77,11 +79,12 @@ class _Tail:
         least = (math.hypot(spread, near) - spread) / near
         centre = min(max(least, min(0.5, 1 / math.sqrt(spread))), 0.93)
         self.step = min(0.02, centre / 6)
-        self.s = centre + 1j * (_POINTS * self.step)
-        logarithm = np.zeros(len(self.s), dtype=np.complex128)
+        s = centre + 1j * (_POINTS * self.step)
+        front = -np.log(s)
         for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-            logarithm -= count * np.log(1 - (size * self.s) ** 2)
-        self.front = logarithm - np.log(self.s)
+            front -= count * np.log(1 - (size * s) ** 2)
+        seen = front.real > front.real.max() - _FADED
+        self.s, self.front = s[seen], front[seen]
 
     def __call__(self, t: float) -> float:
         return float(np.exp(self.front - self.s * t).real.sum() * self.step / math.pi)
