@@ -115,12 +115,9 @@ def compared(dim, ours):
     rows = {name: [name] for name in ours}
     for place, scale in enumerate(SCALES):
         runs = {name: (lambda x, _r, _w, f=f: f(x, "0.1")) for name, f in ours.items()}
-        runs |= {
-            name + " there": (
-                lambda x, rng, w, f=theirs[name.removesuffix(" read")]: f(x, 0.1, rng, w)
-            )
-            for name in ours
-        }
+        for name in ours:
+            there = theirs[name.split()[0]]
+            runs[name + " there"] = lambda x, rng, w, f=there: f(x, 0.1, rng, w)
         found = errors(module, dim, runs, scale)
         for name in ours:
             mine, other = found[name], found[name + " there"]

@@ -85,3 +85,13 @@ def test_no_weight_no_width_and_no_rarer_risk_than_floats_tell():
 def test_the_variance_is_that_of_the_law():
     a = math.exp(-0.5)
     assert geometric_variance(Fraction(1, 2)) == pytest.approx(2 * a / (1 - a) ** 2, rel=1e-12)
+
+
+def test_a_weight_may_come_several_times():
+    once = [(np.array([1.0, 1.0, 1.0, 0.5]), Fraction(1, 3))]
+    several = [(np.array([1.0, 0.5]), Fraction(1, 3))]
+    times = [np.array([3, 1])]
+    assert geometric_width(once, 0.05) == geometric_width(several, 0.05, times=times)
+    assert laplace_sum((1.0, 0.5), 0.05, (3, 1)) == pytest.approx(
+        laplace_sum((1.0, 1.0, 1.0, 0.5), 0.05)
+    )

@@ -52,8 +52,12 @@ _FADED = 50.0
 
 
 @lru_cache(maxsize=1024)
-def laplace_sum(scales: tuple[float, ...], risk: float) -> float:
+def laplace_sum(
+    scales: tuple[float, ...], risk: float, times: tuple[int, ...] | None = None
+) -> float:
     """The t with P(|sum of scale * Laplace| > t) = risk, for several scales, the largest of them 1.
+
+    `times` says how often each scale comes; once if left out.
 
     P(X > t) = (1/pi) times the integral over u > 0 of the real part of exp(-s t) M(s)/s on the
     line s = c + i u, with M(s) the product of 1/(1 - (scale s)^2) and any c between 0 and 1: taken
@@ -62,9 +66,12 @@ def laplace_sum(scales: tuple[float, ...], risk: float) -> float:
     the integrand has fallen like u^-3 at least: together less than one part in 100,000 of the
     risk.
     """
-    sizes, counts = np.unique(np.asarray(scales), return_counts=True)
-    spread = float(counts @ sizes**2)
-    low, high = 0.0, len(scales) * math.log(len(scales) / risk) + 1
+    if times is None:
+        sizes, counts = np.unique(np.asarray(scales), return_counts=True)
+    else:
+        sizes, counts = np.asarray(scales), np.asarray(times)
+    spread, number = float(counts @ sizes**2), int(counts.sum())
+    low, high = 0.0, number * math.log(number / risk) + 1
     t = min(math.sqrt(-4 * spread * math.log(risk / 2)) + 1, high)
     for _ in range(3):  # the line through the saddle of the last t
         tail = _Tail(sizes, counts, spread, t)
@@ -103,36 +110,48 @@ def geometric_variance(rate: Fraction) -> float:
     return TwoSidedGeometric(rate).variance
 
 
-def geometric_width(parts: Sequence[tuple[Array, Fraction]], risk: Fraction | float) -> float:
+def geometric_width(
+    parts: Sequence[tuple[Array, Fraction]],
+    risk: Fraction | float,
+    *,
+    times: Sequence[Array] | None = None,
+) -> float:
     """A t with P(|sum of weights * noise| > t) <= risk, for noise at the rate of each part.
 
     The least of the theorem's three. One number alone: from its exact law. Whole weights: rounded
-    down, because the sum is whole.
+    down, because the sum is whole. `times` says how often each weight comes; once if left out.
 
     >>> geometric_width([(np.ones(1), Fraction(1))], Fraction(1, 20))
     3.0
     """
-    used = [(np.abs(w[w != 0]).astype(np.float64), rate) for w, rate in parts]
-    used = [(w, rate) for w, rate in used if w.size]
+    often = [np.ones(len(w), dtype=np.int64) for w, _ in parts] if times is None else times
+    used = [
+        (np.abs(w[w != 0]).astype(np.float64), rate, n[w != 0])
+        for (w, rate), n in zip(parts, often, strict=True)
+    ]
+    used = [one for one in used if one[0].size]
     if not used:
         return 0.0
-    weights = np.concatenate([w for w, _ in used])
+    weights, counts = (np.concatenate([one[i] for one in used]) for i in (0, 2))
     chance = max(float(risk), _RAREST)
-    if weights.size == 1:
+    if counts.sum() == 1:
         rate = used[0][1]
         return float(weights[0]) * half_width(TwoSidedGeometric(rate), 1 - Fraction(chance))
-    scales = np.concatenate([w / float(rate) for w, rate in used])
+    scales = np.concatenate([w / float(rate) for w, rate, _ in used])
     largest = float(scales.max())
-    rounded = _rounded_up(scales / largest)
-    reach = float(np.linalg.norm(weights)) * math.sqrt(2 * math.log(2 / _SHARE))
-    half = largest * laplace_sum(rounded, chance / 2)
-    full = largest * laplace_sum(rounded, chance * (1 - _SHARE)) + min(reach, float(weights.sum()))
+    rounded, number = _rounded_up(scales / largest, counts)
+    reach = math.sqrt(float(counts @ weights**2) * 2 * math.log(2 / _SHARE))
+    slack = min(reach, float(counts @ weights))
+    half = largest * laplace_sum(rounded, chance / 2, number)
+    full = largest * laplace_sum(rounded, chance * (1 - _SHARE), number) + slack
     found = min(half, full)
     is_whole = bool(np.all(weights == np.floor(weights)))
     return float(math.floor(found)) if is_whole else found
 
 
-def _rounded_up(scales: Array) -> tuple[float, ...]:
-    """The scales, rounded up to few different ones, in order."""
+def _rounded_up(scales: Array, counts: Array) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """The scales, rounded up to few different ones, and how often each comes."""
     places = np.floor(-np.log(np.maximum(scales, _SMALLEST)) / math.log(_FINEST) + 1e-9)
-    return tuple(np.sort(_FINEST**-places).tolist())
+    kept, where = np.unique(places, return_inverse=True)
+    number = np.bincount(where.reshape(-1), weights=counts).astype(np.int64)
+    return tuple((_FINEST**-kept).tolist()), tuple(number.tolist())
