@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.timing import table
 from discreet.publish.grids import adaptive_grid, uniform, uniform_grid
 from discreet.publish.levels import hierarchy, identity, quadtree
-from discreet.publish.privtree import privtree
-from discreet.publish.pruned import pruned
-from discreet.publish.wavelet import wavelet
+from discreet.publish.privtrees import privtree
+from discreet.publish.pruning import pruned
+from discreet.publish.wavelets import wavelet
 
 SHARED = Path(os.environ.get("SHARED", Path(__file__).resolve().parents[2] / "shared"))
 TRIALS = int(os.environ.get("TRIALS", "5"))

@@ -14,9 +14,9 @@ from discreet.privacy.loss import PureLoss
 from discreet.publish.grids import adaptive_grid, uniform, uniform_grid
 from discreet.publish.levels import hierarchy, identity, quadtree
 from discreet.publish.measured import Account, Terms, counted
-from discreet.publish.privtree import privtree
-from discreet.publish.pruned import pruned
-from discreet.publish.wavelet import wavelet
+from discreet.publish.privtrees import privtree
+from discreet.publish.pruning import pruned
+from discreet.publish.wavelets import wavelet
 
 ONE_AXIS = [identity, uniform, hierarchy, wavelet, pruned, privtree, quadtree]
 TWO_AXES = [*ONE_AXIS, uniform_grid, adaptive_grid]

@@ -1,4 +1,63 @@
 """The non-interactive model: publish once, and every later question is free post-processing.
 
 Names are loaded when they are first used.
+
+>>> import numpy as np
+>>> from discreet import publish
+>>> made = publish.hierarchy(np.arange(64), epsilon=1)
+>>> made.range(10, 20).low <= made.range(10, 20).high
+True
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "Account": "discreet.publish.measured",
+    "Answer": "discreet.publish.measured",
+    "Choice": "discreet.publish.choosing",
+    "Hierarchy": "discreet.publish.levels",
+    "Measured": "discreet.publish.measured",
+    "Noisy": "discreet.publish.measured",
+    "Partition": "discreet.publish.partition",
+    "Prefix": "discreet.publish.stream",
+    "Pruned": "discreet.publish.pruning",
+    "RunningCount": "discreet.publish.stream",
+    "Terms": "discreet.publish.measured",
+    "Wavelet": "discreet.publish.wavelets",
+    "adaptive_grid": "discreet.publish.grids",
+    "choose": "discreet.publish.choosing",
+    "hierarchy": "discreet.publish.levels",
+    "identity": "discreet.publish.levels",
+    "nonnegative": "discreet.publish.consistency",
+    "nonnegative_fit": "discreet.publish.consistency",
+    "obedient": "discreet.publish.blocks",
+    "privtree": "discreet.publish.privtrees",
+    "pruned": "discreet.publish.pruning",
+    "published": "discreet.publish.choosing",
+    "quadtree": "discreet.publish.levels",
+    "rising": "discreet.publish.consistency",
+    "rising_cells": "discreet.publish.consistency",
+    "tree_fit": "discreet.publish.consistency",
+    "uniform": "discreet.publish.grids",
+    "uniform_grid": "discreet.publish.grids",
+    "wavelet": "discreet.publish.wavelets",
+    "whole_numbers": "discreet.publish.consistency",
+}
+
+__all__ = [*sorted(_HOME)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module on first use."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'discreet.publish' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

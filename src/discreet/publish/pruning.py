@@ -16,7 +16,7 @@ Branching 4 and 16 are the settings that were tuned on published data sets (DPBe
 branching, a twentieth of epsilon buys the number of records, whose noisy product with epsilon
 chooses among three settings. That number joins the root's in the reading; raw cells and intervals
 leave it out, because its noise had a part in choosing the tree.
-Tested by tests/publish/test_pruned.py
+Tested by tests/publish/test_pruning.py
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def pruned(
     Proof. `discreet.publish.measured`: one step for each level and, without a branching, one for
     the number of records, whose output alone decides how the others are measured. The shares add
     up to epsilon.
-    Tested by tests/publish/test_pruned.py
+    Tested by tests/publish/test_pruning.py
 
     Args:
         cells: exact counts, of one to three axes.

@@ -14,9 +14,9 @@ from discreet.exact import Interval, exp
 from discreet.mechanisms.geometric import Geometric
 from discreet.noise.law import Outcomes
 from discreet.privacy.guarantee import PureDP
-from discreet.publish import privtree as module
+from discreet.publish import privtrees as module
 from discreet.publish.partition import Boxes
-from discreet.publish.privtree import Decisions, halved, privtree
+from discreet.publish.privtrees import Decisions, halved, privtree
 
 
 def split_chance(biased, rate, w):

@@ -16,7 +16,7 @@ Reconstruction. The rows of the transform M are orthogonal, with squared length 
 block; products on several axes), so M^-1 = M' D^-1: cells are sums of numbers +-c_j/d_j. It is
 unbiased, and the answer to a question q has the noise sum_j ((M q)_j / d_j) Z_j, whose variance is
 exact.
-Tested by tests/publish/test_wavelet.py
+Tested by tests/publish/test_wavelets.py
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def wavelet(
     Guarantee. Epsilon-differential privacy for neighbours whose cells differ by at most
     `sensitivity` in the sum of differences.
     Proof. At the top of this module.
-    Tested by tests/publish/test_wavelet.py
+    Tested by tests/publish/test_wavelets.py
     """
     account = Account(Terms(epsilon, sensitivity, neighbours), source)
     values = counted(cells)

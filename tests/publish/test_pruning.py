@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from tests.publish.forced import worst_loss
 
-from discreet.publish import pruned as module
+from discreet.publish import pruning as module
 from discreet.publish.measured import Terms
-from discreet.publish.pruned import Setting, chosen, pruned
+from discreet.publish.pruning import Setting, chosen, pruned
 
 EPSILON = Fraction(1, 2)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.publish.forced import worst_loss
 
-from discreet.publish import wavelet as module
-from discreet.publish.wavelet import haar, haar_inverse, wavelet
+from discreet.publish import wavelets as module
+from discreet.publish.wavelets import haar, haar_inverse, wavelet
 
 EPSILON = Fraction(1, 2)
 

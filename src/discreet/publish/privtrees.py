@@ -36,7 +36,7 @@ Tight. With c = (h-2) D on the whole path all h terms are met, so no smaller L h
 domain has that many.
 
 Counts. The boxes are disjoint: half of epsilon by the theorem of `discreet.publish.measured`.
-Tested by tests/publish/test_privtree.py
+Tested by tests/publish/test_privtrees.py
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def privtree(
     Guarantee. Epsilon-differential privacy for neighbours whose cells differ by at most
     `sensitivity` in the sum of differences.
     Proof. At the top of this module.
-    Tested by tests/publish/test_privtree.py
+    Tested by tests/publish/test_privtrees.py
     """
     account = Account(Terms(epsilon, sensitivity, neighbours), source)
     values = counted(cells)
