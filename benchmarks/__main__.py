@@ -13,7 +13,18 @@ import cryptography
 import duckdb
 import numpy as np
 
-from benchmarks import accounting, accuracy, ask, ledger, local, noise, rappor, scalar, serve
+from benchmarks import (
+    accounting,
+    accuracy,
+    ask,
+    ledger,
+    local,
+    noise,
+    publish_references,
+    rappor,
+    scalar,
+    serve,
+)
 
 README = Path(__file__).with_name("README.md")
 ALL = {
@@ -41,6 +52,8 @@ ALL = {
     "local-collecting": local.collecting,
     "rappor-small": rappor.small,
     "rappor-medium": rappor.medium,
+    "references-one": publish_references.one_axis,
+    "references-two": publish_references.two_axes,
 }
 
 
