@@ -197,6 +197,22 @@ def test_the_step_is_the_least_that_the_proof_allows():
             assert exp(-decisions.rate * (decisions.step - 1), 128).lower * (1 << axes) > 1
 
 
+def test_a_larger_sensitivity_divides_the_share():
+    """In the rule, and in what the measuring draws with."""
+    once = Decisions.of(Fraction(1, 3), sensitivity=1, axes=2, depth=4)
+    assert Decisions.of(Fraction(1), sensitivity=3, axes=2, depth=4) == once
+    rates, plain = [], Geometric._many
+
+    def many(self, values, source):
+        rates.append(self.rate)
+        return plain(self, values, source)
+
+    with mock.patch.object(Geometric, "_many", many):
+        privtree(np.full((16, 16), 50), epsilon=2, sensitivity=3)
+    assert set(rates[:-1]) == {once.rate}
+    assert rates[-1] == Fraction(1, 3)
+
+
 def test_boxes_are_halved_along_every_long_axis():
     boxes = halved(Boxes(np.array([[0, 0]]), np.array([[3, 1]])))
     assert boxes.low.tolist() == [[0, 0], [1, 0]]

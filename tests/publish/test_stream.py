@@ -13,6 +13,7 @@ from tests.publish.forced import datasets, neighbours
 
 from discreet.errors import InputTypeError, ParameterError, StreamEndedError, UnsupportedError
 from discreet.mechanisms.geometric import Geometric
+from discreet.mechanisms.sums import geometric_width
 from discreet.privacy.guarantee import PureDP
 from discreet.privacy.loss import PureLoss
 from discreet.publish import stream as module
@@ -170,6 +171,17 @@ def test_the_branching_has_the_least_mean_variance():
     assert module._sizes(8, 2) == 3
     assert module._sizes(9, 2) == 4
     assert module._sizes(1, 2) == 1
+
+
+def test_the_interval_has_the_width_of_all_its_noise():
+    """Against the weights of every single number, by dense algebra."""
+    steps, found, _ = run([9] * 23, horizon=27, branching=3)
+    rows, _ = dense(steps, 23, 3, 3)
+    weights = np.ones(23) @ np.linalg.pinv(rows)
+    width = geometric_width([(weights, steps[0][0])], Fraction(1, 10))
+    low, high = found[-1].interval(0.9)
+    assert high - found[-1].estimate == pytest.approx(width, rel=0.01)
+    assert low == max(found[-1].estimate - (high - found[-1].estimate), 0)
 
 
 @pytest.mark.statistical
