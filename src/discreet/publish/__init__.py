@@ -17,8 +17,10 @@ from typing import Any
 _HOME = {
     "Account": "discreet.publish.measured",
     "Answer": "discreet.publish.measured",
+    "Cells": "discreet.publish.tree.domain",
     "Choice": "discreet.publish.choosing",
     "Hierarchy": "discreet.publish.levels",
+    "Histogram": "discreet.publish.histogram",
     "Measured": "discreet.publish.measured",
     "Noisy": "discreet.publish.measured",
     "Partition": "discreet.publish.partition",
@@ -28,6 +30,7 @@ _HOME = {
     "Terms": "discreet.publish.measured",
     "Wavelet": "discreet.publish.wavelets",
     "adaptive_grid": "discreet.publish.grids",
+    "adaptive_tree": "discreet.publish.histogram",
     "choose": "discreet.publish.choosing",
     "hierarchy": "discreet.publish.levels",
     "identity": "discreet.publish.levels",

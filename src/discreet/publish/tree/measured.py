@@ -1,0 +1,145 @@
+"""What was measured, all of it public, and the exact account that bounds it.
+
+Theorem. Let the cells of neighbours differ by an integer vector d with sum |d_c| <= sensitivity.
+Publish noisy counts of nodes one step after the other; a node measured with k units gets two-sided
+geometric noise of rate k epsilon/(UNITS sensitivity), independent of all else, and which nodes come
+next, with how many units, is a function of earlier published values only. If on every transcript no
+cell is spent on more than UNITS units in all, the whole is epsilon-differentially private.
+
+Proof. Given the earlier values, neighbours are asked the same nodes with the same units. The count
+of a node v differs by at most the sum of |d_c| over its cells, so the chance of the value that is
+published for it changes by a factor of at most exp(rate_v sum_{c in v} |d_c|). The product over the
+transcript is at most exp(sum_c |d_c| sum_{v holds c} rate_v) <= exp(sensitivity UNITS
+epsilon/(UNITS sensitivity)) = exp(epsilon). It does not matter whether nodes of one step overlap.
+With d = `sensitivity` in one cell whose units are spent, and values on one side of both counts,
+there is equality.
+
+`Account` adds the units up in integers, over all cells at once: a measured node is an interval of
+leaf numbers, and the largest sum over any leaf is found by sweeping over the ends of the intervals.
+It is asked before noise is drawn, and refuses what would exceed an account.
+Tested by tests/publish/tree/test_measured.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import BudgetExceededError, ParameterError
+from discreet.privacy.guarantee import Neighbours, PureDP
+from discreet.privacy.loss import PureLoss
+from discreet.publish.tree.domain import Domain
+
+__all__ = ["UNITS", "Account", "Measured", "Request", "joined"]
+
+Array = NDArray[Any]
+
+UNITS = 1 << 16
+"""Into how many equal units the account of a cell is divided; all shares are whole units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Nodes to be measured in one step, each with its units. Public."""
+
+    depth: Array
+    node: Array
+    units: Array
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+def joined(requests: list[Request]) -> Request:
+    """Several requests as one."""
+    return Request(
+        np.concatenate([each.depth for each in requests]),
+        np.concatenate([each.node for each in requests]),
+        np.concatenate([each.units for each in requests]),
+    )
+
+
+@dataclass
+class Account:
+    """The units spent on the cells of a domain so far.
+
+    >>> account = Account(Domain((4,)))
+    >>> at = lambda *numbers: np.array(numbers)
+    >>> account.charge(Request(at(0, 2), at(0, 3), at(UNITS - 5, 5)))
+    >>> account.largest
+    65536
+    >>> account.charge(Request(at(1), at(1), at(1)))
+    Traceback (most recent call last):
+        ...
+    discreet.errors.BudgetExceededError: the account of a cell would be exceeded
+    """
+
+    domain: Domain
+    _spent: list[Request] = field(default_factory=list)
+
+    @property
+    def largest(self) -> int:
+        """The most units spent on any cell."""
+        return self._largest(self._spent)
+
+    def charge(self, request: Request) -> None:
+        """Note what is about to be measured, or refuse it: then nothing may be drawn for it."""
+        if len(request) and int(request.units.min()) < 1:
+            raise ParameterError("units", None, "must be at least one for every node")
+        asked = self._largest([*self._spent, request])
+        if asked > UNITS:
+            raise BudgetExceededError(
+                "the account of a cell would be exceeded", asked=asked, left=UNITS, could=None
+            )
+        self._spent.append(request)
+
+    def _largest(self, requests: list[Request]) -> int:
+        if not any(len(each) for each in requests):
+            return 0
+        every = joined(requests)
+        below = self.domain.depth - every.depth
+        ends = np.concatenate([every.node << below, (every.node + 1) << below])
+        moves = np.concatenate([every.units, -every.units])
+        order = np.lexsort((moves, ends))  # at one place, what ends comes before what begins
+        return int(np.cumsum(moves[order]).max())
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """All measurements of one release: public, and what every reading starts from.
+
+    Guarantee. As in `guarantee`: the theorem of this module.
+    """
+
+    domain: Domain
+    epsilon: Fraction
+    sensitivity: int
+    neighbours: Neighbours
+    depth: Array
+    node: Array
+    units: Array
+    value: Array
+
+    @property
+    def guarantee(self) -> PureDP:
+        """What is promised to each person."""
+        return PureDP(self.epsilon, self.neighbours)
+
+    @property
+    def privacy_loss(self) -> PureLoss:
+        """What the release leaks, for an accountant."""
+        return PureLoss(epsilon=self.epsilon, neighbours=self.neighbours)
+
+    @property
+    def unit(self) -> Fraction:
+        """The rate of a measurement with one unit."""
+        return self.epsilon / (self.sensitivity * UNITS)
+
+    @property
+    def rate(self) -> Array:
+        """The rates of the noise, rounded to floats, for reading."""
+        return np.asarray(self.units * float(self.unit))

@@ -1,0 +1,276 @@
+"""Measure a tree stage by stage: where there are people, look closer.
+
+`planning` decides; it is handed published values only. `measure` alone sees private cells: it
+counts the nodes that a plan asks for, charges their account, adds noise, and hands the noisy values
+back. The guarantee is the theorem of `discreet.publish.tree.measured`, and rests on nothing that a
+plan does, because the account is checked, in integers, before each draw.
+
+Noise. For a geometric G of rate u and an integer k, floor(G/k) is geometric of rate ku, exactly. So
+all rates, which are whole multiples of one unit, come from one table: two draws at the unit's rate,
+each divided by the units of its node, and subtracted.
+
+The plan. The root gets a small share. At each stage every active node's descendants at the stage's
+depth are measured with a part of its account that leaves enough for as many further stages as its
+count promises. The tree is read (`discreet.publish.tree.reading`); a new node whose expected count
+times what is left of its account is below `stop` is not looked into any more. Stopped siblings that
+are small together are joined, and what is left of their accounts goes into one last measurement.
+Tested by tests/publish/tree/test_measuring.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.noise.sampler import fitting, one_sided
+from discreet.noise.source import Source
+from discreet.privacy.guarantee import Neighbours
+from discreet.publish.tree.domain import Cells, Domain
+from discreet.publish.tree.measured import UNITS, Account, Measured, Request, joined
+from discreet.publish.tree.prior import Prior
+from discreet.publish.tree.reading import Reading, read
+
+__all__ = ["Settings", "measure", "noise", "planning", "settings_for"]
+
+Array = NDArray[Any]
+Plan = Generator[Request, Array, None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure and to read; nothing here depends on the data.
+
+    Attributes:
+        root: the share of the account for the count of everybody.
+        step: how many depths one stage goes down.
+        thrift: how much of an account is kept for later stages; more keeps more.
+        stop: a node is not looked into if its expected count times its account is below this.
+        join: stopped siblings are joined if their expected count times their account is below.
+        prior: how counts are believed to fall.
+        rounds: how often the prior's weights are learned, in the last reading and in the stages.
+    """
+
+    root: float
+    step: int
+    thrift: float
+    stop: float
+    join: float
+    prior: Prior
+    rounds: tuple[int, int]
+
+
+LINE = Settings(
+    root=0.07,
+    step=3,
+    thrift=0.6,
+    stop=6,
+    join=3,
+    prior=Prior(empty=0.3, even=0.15, weights=(0.3, 0.1, 0.15), alphas=(1, 0.15, 6)),
+    rounds=(2, 0),
+)
+PLANE = Settings(
+    root=0.07,
+    step=4,
+    thrift=1.4,
+    stop=2,
+    join=1,
+    prior=Prior(empty=0.6, even=0.0, weights=(0.25, 0.15), alphas=(1, 0.15)),
+    rounds=(2, 1),
+)
+
+
+def settings_for(domain: Domain) -> Settings:
+    """The settings for the number of dimensions."""
+    return LINE if len(domain.shape) == 1 else PLANE
+
+
+def measure(
+    cells: Cells,
+    *,
+    epsilon: Fraction,
+    sensitivity: int,
+    neighbours: Neighbours,
+    settings: Settings,
+    source: Source,
+) -> Measured:
+    """Publish noisy counts of a tree's nodes: the only function that sees private cells.
+
+    Guarantee. Epsilon-differentially private for neighbours whose cells differ by an integer vector
+    with L1 norm at most `sensitivity`.
+    Assumes. The sensitivity is a true bound, and counts fit 63 bits.
+    Proof. At the top of `discreet.publish.tree.measured`; the plan is a function of values already
+    published, and the account is checked before every draw.
+    Tested by tests/publish/tree/test_measuring.py
+    """
+    unit = epsilon / (sensitivity * UNITS)
+    account, plan = Account(cells.domain), planning(cells.domain, float(unit), settings)
+    asked: list[Request] = []
+    published: list[Array] = []
+    request = next(plan, None)
+    while request is not None:
+        account.charge(request)
+        exact = cells.count(request.depth, request.node)
+        published.append(added(exact, noise(request.units, unit, source)))
+        asked.append(request)
+        try:
+            request = plan.send(published[-1])
+        except StopIteration:
+            request = None
+    every = joined(asked)
+    return Measured(
+        domain=cells.domain,
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        neighbours=neighbours,
+        depth=every.depth,
+        node=every.node,
+        units=every.units,
+        value=np.concatenate(published),
+    )
+
+
+def noise(units: Array, unit: Fraction, source: Source) -> Array:
+    """Two-sided geometric noise of rate units * unit for each number, exactly."""
+    draws = one_sided(unit)
+    return np.asarray(
+        draws.many(len(units), source) // units - draws.many(len(units), source) // units
+    )
+
+
+def added(exact: Array, drawn: Array) -> Array:
+    """The sums, or RangeError where one does not fit 64 bits."""
+    sums = exact + drawn
+    if np.any(((exact ^ sums) & (drawn ^ sums)) < 0):
+        return fitting([x + z for x, z in zip(exact.tolist(), drawn.tolist(), strict=True)])
+    return np.asarray(sums)
+
+
+@dataclass
+class _Active:
+    """Nodes of one depth that will be looked into, with what is left and what is expected."""
+
+    node: Array
+    account: Array
+    mean: Array
+
+
+def stages(domain: Domain, settings: Settings) -> list[int]:
+    """The depths that are measured; what does not fill a step comes last."""
+    return [*range(settings.step, domain.depth, settings.step), domain.depth]
+
+
+def planning(domain: Domain, unit: float, settings: Settings) -> Plan:
+    """Ask for measurements step by step, given the values of the earlier ones."""
+    seen = _Seen(domain, unit)
+    depths = stages(domain, settings) if domain.depth else []
+    share = int(settings.root * UNITS) if depths else UNITS
+    root = Request(*(np.array([number]) for number in (0, 0, share)))
+    yield from seen.ask(root)
+    total = max(float(seen.values[0][0]), 1 / (unit * UNITS))
+    active = _Active(np.array([0]), np.array([UNITS - share]), np.array([total]))
+    above = 0
+    for stage, depth in enumerate(depths):
+        left = len(depths) - 1 - stage
+        request = _descend(domain, active, (above, depth), left, unit, settings)
+        if not len(request):
+            return
+        yield from seen.ask(request)
+        if not left:
+            return
+        rest = request.kept
+        reading = read(seen.measured(), settings.prior, rounds=settings.rounds[1])
+        level = reading.levels[depth]
+        mean = level.mean[np.searchsorted(level.nodes, request.node)]
+        going = (mean * rest * unit >= settings.stop) & (rest > 0)
+        last = _joined_up(reading, depth, request.node[~going], rest[~going], unit, settings)
+        if len(last):
+            yield from seen.ask(last)
+        active = _Active(request.node[going], rest[going], mean[going])
+        above = depth
+        if not len(active.node):
+            return
+
+
+class _Seen:
+    """What has been asked and answered so far."""
+
+    def __init__(self, domain: Domain, unit: float) -> None:
+        self.domain, self.unit = domain, unit
+        self.requests: list[Request] = []
+        self.values: list[Array] = []
+
+    def ask(self, request: Request) -> Plan:
+        """Ask, and keep the answer."""
+        values = yield request
+        self.requests.append(request)
+        self.values.append(values)
+
+    def measured(self) -> Measured:
+        """Everything so far, as if it were all."""
+        every = joined(self.requests)
+        return Measured(
+            domain=self.domain,
+            epsilon=Fraction(self.unit) * UNITS,
+            sensitivity=1,
+            neighbours="add_or_remove",
+            depth=every.depth,
+            node=every.node,
+            units=every.units,
+            value=np.concatenate(self.values),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage(Request):
+    kept: Array
+
+
+def _descend(
+    domain: Domain,
+    active: _Active,
+    depths: tuple[int, int],
+    left: int,
+    unit: float,
+    settings: Settings,
+) -> _Stage:
+    """The descendants of active nodes with their units, and what is kept of their accounts."""
+    above, depth = depths
+    fan = 1 << (depth - above)
+    promised = np.log(np.maximum(active.mean * active.account * unit / settings.stop, 1e-300))
+    further = np.clip(promised / np.log(fan), 0, left)
+    spent = np.floor(active.account / (1 + settings.thrift * further)).astype(np.int64)
+    spent = np.clip(spent, 1, active.account)
+    node = (active.node[:, None] * fan + np.arange(fan)).ravel()
+    real = domain.real(depth, node) > 0
+    units, kept = (np.repeat(each, fan)[real] for each in (spent, active.account - spent))
+    node = node[real]
+    return _Stage(np.full(node.shape, depth), node, units, kept)
+
+
+def _joined_up(
+    reading: Reading,
+    depth: int,
+    node: Array,
+    account: Array,
+    unit: float,
+    settings: Settings,
+) -> Request:
+    """The stopped nodes, siblings joined where they are small, with all their accounts."""
+    out: list[Request] = []
+    while len(node):
+        level = reading.levels[depth - 1]
+        first = np.flatnonzero((node[:-1] ^ 1) == node[1:])  # sorted, so the left one comes first
+        least = np.minimum(account[first], account[first + 1])
+        mean = level.mean[np.searchsorted(level.nodes, node[first] >> 1)]
+        small = (mean * least * unit < settings.join) & (depth > 1)
+        first, least = first[small], least[small]
+        kept = account > 0
+        kept[first] = kept[first + 1] = False
+        out.append(Request(np.full(int(kept.sum()), depth), node[kept], account[kept]))
+        node, account, depth = node[first] >> 1, least, depth - 1
+    return joined(out) if out else Request(*(np.zeros(0, dtype=np.int64) for _ in range(3)))

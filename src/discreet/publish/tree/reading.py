@@ -1,0 +1,146 @@
+"""The posterior of all counts of a tree, given everything that was measured: post-processing.
+
+Model. The count of the root is at least 0 and flat; a node's count n falls on its halves as t and
+n - t, independently for each node, as `Prior` says. A measurement y at rate e has the likelihood
+exp(-e |y - n|). The tree has no loops, so the posterior is found exactly, up to the grids, by two
+passes. With U(n) the likelihood of everything measured in and below a node,
+
+    U_v(n) = L_v(n) [ empty/2 (U_l(0) U_r(n) + U_l(n) U_r(0)) + even U_l(qn) U_r((1-q)n)
+             + sum_i w_i integral U_l(n sin^2) U_r(n cos^2) dBeta_i ]
+
+from the leaves to the root; then the terms in the brackets, divided by their sum, are the law of
+the left count given n, and carry the belief of a node to its children. They are computed in
+`discreet.publish.tree.splitting`. A belief is split between neighbouring points so that its mean is
+kept, so the posterior means of two halves add up to their whole's. The posterior mean has the least
+expected squared error for every linear question at once, if the prior is right.
+Tested by tests/publish/tree/test_reading.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.publish.tree.levels import POINTS, Level, levels_of
+from discreet.publish.tree.measured import Measured
+from discreet.publish.tree.prior import Prior
+from discreet.publish.tree.splitting import Ways, interpolated, position, ways
+
+__all__ = ["Reading", "read"]
+
+Array = NDArray[Any]
+
+ROWS = 1 << 11
+"""Pairs of a node and a point that are worked on at a time, so that they stay in the cache."""
+_NEGLIGIBLE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The posterior: levels with beliefs, and the weights of the ways to split by depth."""
+
+    measured: Measured
+    prior: Prior
+    levels: list[Level]
+    weights: Array
+
+
+def read(measured: Measured, prior: Prior, *, rounds: int) -> Reading:
+    """The posterior after `rounds` times learning the weights of the prior."""
+    levels = levels_of(measured)
+    own = [level.likelihood() for level in levels]
+    weights = np.tile(prior.start, (len(levels), 1))
+    for again in range(rounds + 1):
+        _up(levels, own, weights, prior)
+        found = _down(levels, weights, prior)
+        if again < rounds:
+            weights = prior.learned(found)
+    return Reading(measured, prior, levels, weights)
+
+
+def _up(levels: list[Level], likelihoods: list[Array], weights: Array, prior: Prior) -> None:
+    levels[-1].up = likelihoods[-1]
+    for depth in range(len(levels) - 2, -1, -1):
+        level, child, own = levels[depth], levels[depth + 1], likelihoods[depth]
+        level.up = own.copy()
+        grid, alone, splits = level.grid, level.passes, level.splits
+        if len(alone):
+            place = np.maximum(level.left, level.right)[alone]
+            level.up[alone] *= interpolated(child, place[:, None], grid[alone])
+        for start in range(0, len(splits), ROWS // POINTS):
+            some = splits[start : start + ROWS // POINTS]
+            counts = grid[some]
+            found = ways(level, child, np.repeat(some, POINTS), counts.ravel(), prior)
+            level.up[some] *= found.total(weights[depth]).reshape(counts.shape)
+        largest = level.up.max(axis=1, keepdims=True)
+        lost = ~(largest[:, 0] > 0)
+        level.up /= np.where(largest > 0, largest, 1.0)
+        level.up[lost] = own[lost]
+
+
+def _down(levels: list[Level], weights: Array, prior: Prior) -> Array:
+    """Beliefs and means of all nodes; returns how often each way to split was found, by depth."""
+    found = np.zeros_like(weights)
+    levels[0].belief = levels[0].up * _widths(levels[0].grid)
+    for depth, level in enumerate(levels):
+        _normalise(level)
+        if depth + 1 == len(levels):
+            break
+        child = levels[depth + 1]
+        child.belief = np.zeros((len(child.nodes), POINTS))
+        grid, alone, splits = level.grid, level.passes, level.splits
+        if len(alone):
+            place = np.maximum(level.left, level.right)[alone][:, None]
+            _spread(child, *position(child, place, grid[alone]), level.belief[alone])
+        which, point = np.nonzero(level.belief[splits] > _NEGLIGIBLE)
+        at = splits[which]
+        counts, belief = grid[at, point], level.belief[at, point]
+        for start in range(0, len(at), ROWS):
+            part = slice(start, start + ROWS)
+            split = ways(level, child, at[part], counts[part], prior)
+            found[depth] += _pass_on(child, split, belief[part], weights[depth])
+    return found
+
+
+def _pass_on(child: Level, split: Ways, belief: Array, weights: Array) -> Array:
+    """Carry the belief in counts to the children; returns how much of it went which way."""
+    chances, sums = split.chances(weights)
+    total = sums.sum(axis=0)
+    scale = np.where(total > 0, belief / np.where(total > 0, total, 1.0), 0.0)
+    chances *= scale
+    _spread(child, *split.left, chances)
+    _spread(child, *split.right, chances)
+    return np.asarray(sums @ scale)
+
+
+def _spread(level: Level, at: Array, part: Array, chances: Array) -> None:
+    """Add chances to the beliefs of nodes, split between the neighbouring points."""
+    first = int(at.min(initial=0))
+    size = int(at.max(initial=0)) + 2 - first
+    at = (at - first).ravel()
+    upper = (chances * part).ravel()
+    added = np.bincount(at, weights=chances.ravel() - upper, minlength=size)
+    added[1:] += np.bincount(at, weights=upper, minlength=size)[:-1]
+    level.belief.reshape(-1)[first : first + size] += added
+
+
+def _normalise(level: Level) -> None:
+    total = level.belief.sum(axis=1)
+    lost = np.flatnonzero(~(total > 0))
+    if len(lost):
+        level.belief[lost] = level.up[lost] * _widths(level.grid[lost])
+        total = level.belief.sum(axis=1)
+    level.belief /= total[:, None]
+    level.mean = np.asarray((level.belief * level.grid).sum(axis=1))
+
+
+def _widths(grid: Array) -> Array:
+    """Trapezoid widths."""
+    steps = np.diff(grid, axis=1)
+    widths = np.zeros_like(grid)
+    widths[:, :-1] += steps / 2
+    widths[:, 1:] += steps / 2
+    return widths

@@ -1,0 +1,187 @@
+"""Measuring: exact noise, decisions from published values only, accounts that hold."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.errors import RangeError
+from discreet.noise.geometric import Geometric
+from discreet.noise.source import system_source
+from discreet.publish.tree import measuring
+from discreet.publish.tree.domain import Cells, Domain
+from discreet.publish.tree.measured import UNITS
+from discreet.publish.tree.measuring import added, measure, noise, planning, settings_for, stages
+
+F = Fraction
+SHAPES = [(8,), (5,), (2, 4), (3, 2), (2, 2, 2), (1,), (2,)]
+SCRIPTS = list(itertools.product((-3, 4, 60), repeat=4))
+"""Published values by turns: nobody, a few, many. At epsilon 1 they lead to all decisions."""
+
+
+class Watched(Cells):
+    """Cells that remember which nodes were counted."""
+
+    def count(self, depth, nodes):
+        self.last = super().count(depth, nodes)
+        self.asked = [*getattr(self, "asked", []), (depth.tolist(), nodes.tolist())]
+        return self.last
+
+
+def transcript(monkeypatch, counts, script, *, sensitivity=1):
+    """What `measure` asks when the noise happens to make the published values those of a script.
+
+    The values go by turns through the script, so that they do not depend on the counts.
+    """
+    cells = Watched.dense(counts)
+    epsilon, units, turn = F(1), [], itertools.cycle(script)
+
+    def scripted(asked, unit, source):
+        assert unit == epsilon / (sensitivity * UNITS)
+        units.append(asked.tolist())
+        return np.array([next(turn) for _ in asked]) - cells.last
+
+    monkeypatch.setattr(measuring, "noise", scripted)
+    measured = measure(
+        cells,
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        neighbours="add_or_remove",
+        settings=settings_for(cells.domain),
+        source=system_source(),
+    )
+    return cells.asked, units, measured
+
+
+def people(shape, most=3):
+    """All ways to put up to so many people into cells (of a few, where there are many)."""
+    cells = list(np.ndindex(*shape))
+    for number in range(most + 1):
+        for chosen in itertools.combinations_with_replacement(cells, number):
+            counts = np.zeros(shape, dtype=np.int64)
+            for cell in chosen:
+                counts[cell] += 1
+            yield counts
+
+
+def held(domain, depth, node):
+    mask = np.zeros(domain.shape, dtype=bool)
+    low, high = domain.sides(depth, np.array([node]))
+    mask[tuple(slice(a[0], b[0]) for a, b in zip(low, high, strict=True))] = True
+    return mask
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_cell_is_spent_on_more_than_its_account_and_some_on_all_of_it(monkeypatch, shape):
+    """Cell by cell, over scripts that lead to every kind of decision."""
+    domain, nobody = Domain(shape), np.zeros(shape, dtype=np.int64)
+    fullest = 0
+    for script in SCRIPTS:
+        asked, units, _ = transcript(monkeypatch, nobody, script)
+        spent = np.zeros(shape, dtype=np.int64)
+        for (depths, nodes), taken in zip(asked, units, strict=True):
+            for depth, node, unit in zip(depths, nodes, taken, strict=True):
+                inside = held(domain, depth, node)
+                assert inside.any(), "a node of the padding was measured"
+                spent[inside] += unit
+        assert spent.max() <= UNITS
+        assert spent.min() > 0.5 * UNITS
+        fullest = max(fullest, int(spent.max()))
+    assert fullest == UNITS
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("script", SCRIPTS[::20])
+def test_what_is_asked_depends_on_published_values_only(monkeypatch, shape, script):
+    """Every dataset of at most three people meets the same questions at the same answers."""
+    every = [transcript(monkeypatch, counts, script)[:2] for counts in people(shape, 2)]
+    assert all(each == every[0] for each in every)
+
+
+@pytest.mark.parametrize("shape", [(8,), (5,), (2, 4), (2, 2, 2)])
+@pytest.mark.parametrize("sensitivity", [1, 2])
+def test_the_loss_is_at_most_epsilon_and_reaches_it(monkeypatch, shape, sensitivity):
+    """In exact integers, over all neighbours of at most three people and all scripts.
+
+    Given the values, the log of the ratio of the chances of neighbours is the sum over the measured
+    nodes of units (|value - its count| - |value - the other count|), in units of epsilon/(UNITS
+    sensitivity): the normalising constants cancel, and so do the chances of the questions, which
+    the test above shows to be the same. For neighbours with L1 distance at most the sensitivity it
+    must be at most UNITS sensitivity.
+    """
+    domain = Domain(shape)
+    datasets = list(people(shape))
+    tallies = np.stack([each.ravel() for each in datasets])
+    worst = 0
+    for script in SCRIPTS[:: 1 if sensitivity == 1 else 9]:
+        _, _, measured = transcript(monkeypatch, datasets[0], script, sensitivity=sensitivity)
+        nodes = zip(measured.depth.tolist(), measured.node.tolist(), strict=True)
+        holds = np.stack([held(domain, *node).ravel() for node in nodes])
+        counts = holds.astype(np.int64) @ tallies.T
+        costs = measured.units @ np.abs(measured.value[:, None] - counts)
+        for i, first in enumerate(tallies):
+            near = np.abs(tallies - first).sum(axis=1) <= sensitivity
+            worst = max(worst, int((costs[near] - costs[i]).max()))
+    assert worst == UNITS * sensitivity
+
+
+@pytest.mark.parametrize("units", [1, 7, 4588, UNITS])
+def test_a_quotient_of_a_geometric_value_is_geometric(units):
+    """P(floor(G/k) = j) is the sum of k masses of G: the law at k times the rate."""
+    unit = F(1, 1000)
+    fine, coarse = Geometric(unit), Geometric(units * unit)
+    for j in (0, 1, 5):
+        inside = fine.cumulative(units * (j + 1) - 1) - (fine.cumulative(units * j - 1) if j else 0)
+        assert inside == pytest.approx(coarse.mass(j), rel=1e-9, abs=1e-15)
+
+
+def test_noise_is_the_difference_of_two_such_quotients(monkeypatch):
+    drawn = iter([np.array([9, 10, 700]), np.array([0, 21, 3])])
+
+    class Fixed:
+        def many(self, size, source):
+            return next(drawn)
+
+    rates = []
+    monkeypatch.setattr(measuring, "one_sided", lambda rate: rates.append(rate) or Fixed())
+    found = noise(np.array([5, 10, 7]), F(1, 10), system_source())
+    assert found.tolist() == [9 // 5 - 0, 10 // 10 - 21 // 10, 700 // 7 - 0]
+    assert rates == [F(1, 10)]
+
+
+@pytest.mark.statistical
+def test_noise_has_the_variance_of_its_rate():
+    """False alarm below 1e-9: 2e5 draws, eight standard deviations of the sample variance."""
+    units = np.repeat([1 << 12, UNITS], 200_000)
+    found = noise(units, F(1, 2) / UNITS, system_source())
+    for part, rate in ((found[:200_000], 1 / 32), (found[200_000:], 1 / 2)):
+        a = np.exp(-rate)
+        variance = 2 * a / (1 - a) ** 2
+        assert np.var(part) == pytest.approx(variance, rel=8 * (6 / 200_000) ** 0.5)
+
+
+def test_sums_that_leave_64_bits_are_refused():
+    top = np.array([2**63 - 1, 5])
+    assert added(top, np.array([-1, 1])).tolist() == [2**63 - 2, 6]
+    with pytest.raises(RangeError):
+        added(top, np.array([1, 1]))
+
+
+def test_a_plan_stops_when_it_is_told_that_nobody_is_there():
+    plan = planning(Domain((1 << 30,)), 1 / UNITS, settings_for(Domain((1 << 30,))))
+    request, asked = next(plan), 0
+    try:
+        while asked < 50:
+            asked += len(request)
+            request = plan.send(np.zeros(len(request), dtype=np.int64))
+    except StopIteration:
+        return
+    pytest.fail("the plan goes on and on")
+
+
+def test_stages_end_at_the_leaves():
+    line, plane = settings_for(Domain((4096,))), settings_for(Domain((128, 128)))
+    assert stages(Domain((4096,)), line) == [3, 6, 9, 12]
+    assert stages(Domain((128, 128)), plane) == [4, 8, 12, 14]
+    assert stages(Domain((2,)), line) == [1]

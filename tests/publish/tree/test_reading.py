@@ -1,0 +1,96 @@
+"""The posterior, against drawing trees from the prior and weighing them."""
+
+import numpy as np
+import pytest
+from tests.publish.tree.made import ROWS, measured
+
+from discreet.publish.tree.measured import UNITS
+from discreet.publish.tree.prior import Prior
+from discreet.publish.tree.reading import read
+
+PRIOR = Prior(empty=0.3, even=0.15, weights=(0.3, 0.1, 0.15), alphas=(1, 0.15, 6))
+
+
+def drawn(rng, size, share=0.5):
+    """Shares of the left half, from the prior."""
+    way = rng.choice(5, size, p=PRIOR.start)
+    shares = np.stack(
+        [
+            rng.integers(0, 2, size).astype(float),
+            np.full(size, share),
+            *(rng.beta(alpha, alpha, size) for alpha in PRIOR.alphas),
+        ]
+    )
+    return shares[way, np.arange(size)]
+
+
+def weighed(rows, size=1_000_000, highest=250.0):
+    """Posterior means of the cells of a tree of four, by importance sampling; repeatable."""
+    rng = np.random.default_rng(8)
+    root = rng.uniform(0, highest, size)
+    top, left, right = (drawn(rng, size) for _ in range(3))
+    cells = root * np.stack(
+        [top * left, top * (1 - left), (1 - top) * right, (1 - top) * (1 - right)]
+    )
+    log = np.zeros(size)
+    for depth, node, units, value in rows:
+        width = 4 >> depth
+        count = cells[node * width : (node + 1) * width].sum(axis=0)
+        log -= units / UNITS * np.abs(value - count)
+    weight = np.exp(log - log.max())
+    return cells @ weight / weight.sum()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ROWS,
+        [(0, 0, 6000, 80), (1, 0, 9000, 75), (1, 1, 9000, 2), (2, 2, 3000, 8), (2, 3, 3000, -9)],
+        [(0, 0, 6000, 5), *[(2, node, 12000, value) for node, value in enumerate((0, -6, 9, 1))]],
+    ],
+)
+def test_means_are_those_of_the_posterior(rows):
+    """To a tenth of the noise's deviation, of which 24 points and the sampling take their part."""
+    cells = weighed(rows)
+    levels = read(measured((4,), rows), PRIOR, rounds=0).levels
+    deviation = 2**0.5 * UNITS / max(row[2] for row in rows)
+    for depth, level in enumerate(levels):
+        expected = cells.reshape(1 << depth, -1).sum(axis=1)[level.nodes]
+        assert level.mean == pytest.approx(expected, abs=0.1 * deviation)
+
+
+def test_means_of_halves_add_up_and_are_not_negative():
+    reading = read(measured((4,), ROWS), PRIOR, rounds=2)
+    for level, child in zip(reading.levels, reading.levels[1:], strict=False):
+        halves = child.mean[level.left] + child.mean[level.right]
+        assert halves == pytest.approx(level.mean, rel=1e-5)
+        assert np.all(child.mean >= 0)
+        assert child.belief.sum(axis=1) == pytest.approx(1)
+
+
+def test_padding_gets_nobody_and_a_single_child_everybody():
+    rows = [(0, 0, 9000, 30), *[(3, node, 20000, 6) for node in range(5)]]
+    reading = read(measured((5,), rows), PRIOR, rounds=1)
+    assert reading.levels[3].nodes.tolist() == [0, 1, 2, 3, 4]
+    assert reading.levels[3].mean.sum() == pytest.approx(reading.levels[0].mean[0], rel=1e-4)
+    assert reading.levels[1].mean[1] == pytest.approx(reading.levels[3].mean[4], rel=1e-4)
+
+
+def test_weights_are_learned_by_depth():
+    """Where every node's people are all on one side, the weight of that way grows."""
+    rows = [(0, 0, 9000, 4000)]
+    rows += [(3, node, 50000, 4000 if node == 5 else 0) for node in range(8)]
+    before = read(measured((8,), rows), PRIOR, rounds=0).weights
+    after = read(measured((8,), rows), PRIOR, rounds=3).weights
+    assert np.all(after[:3, 0] > before[:3, 0])
+    assert after.sum(axis=1) == pytest.approx(1)
+
+
+def test_contradictions_are_survived():
+    """Values that no counts can explain: the reading stays finite."""
+    rows = [(0, 0, 30000, 10**9), (1, 0, 30000, -(10**9)), (1, 1, 30000, 10**7)]
+    reading = read(measured((2,), rows), PRIOR, rounds=1)
+    for level in reading.levels:
+        assert np.all(np.isfinite(level.mean))
+        assert np.all(level.mean >= 0)
