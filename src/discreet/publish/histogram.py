@@ -1,0 +1,272 @@
+"""A published histogram: one release, then any number of questions, each with its interval.
+
+The object holds what was measured, which is public, and its reading: the posterior of every count.
+Answers are posterior means; they add up, and none is negative. Where the tree was not looked into
+any further the people of a piece are taken to be spread evenly over its cells, so the published
+counts are a partition into boxes, and no array of all the cells is made unless it is asked for.
+
+Intervals. They hold the posterior chance `confidence`, from draws of the posterior. How often they
+hold the truth is another matter, because no data come from the prior: see the figures of
+benchmarks/README.md, and tests/publish/test_histogram.py for what is promised of made-up data.
+Tested by tests/publish/test_histogram.py
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import ParameterError, UnsupportedError
+from discreet.exact import Exact, probability, whole
+from discreet.mechanisms.geometric import sensitivity_of
+from discreet.noise.source import Source, system_source
+from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
+from discreet.privacy.loss import PureLoss
+from discreet.publish.tree.domain import Cells
+from discreet.publish.tree.draws import Draws
+from discreet.publish.tree.measured import Measured
+from discreet.publish.tree.measuring import Settings, measure, settings_for
+from discreet.publish.tree.reading import Reading, read
+
+__all__ = ["Answer", "Histogram", "adaptive_tree"]
+
+Array = NDArray[Any]
+Span = tuple[int, int]
+
+DRAWS = 400
+LARGEST = 1 << 27
+"""No array of more cells than this is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A number and the interval that holds the truth with the stated posterior chance."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The published counts: boxes of cells, and how many people are expected in each."""
+
+    low: list[Array]
+    high: list[Array]
+    mean: Array
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    @cached_property
+    def cells(self) -> Array:
+        """How many cells each box has."""
+        sizes = [high - low for low, high in zip(self.low, self.high, strict=True)]
+        return np.asarray(np.prod(np.stack(sizes), axis=0, dtype=float))
+
+
+class Histogram:
+    """Counts of the cells of a grid, published once.
+
+    Guarantee. As in `guarantee`; every question is post-processing and costs nothing.
+
+    >>> h = adaptive_tree(np.array([90, 10, 0, 0, 0, 300, 5, 2]), epsilon=50)
+    >>> h.range(0, 2).value.__round__(), h.quantile(0.5).value
+    (100, 5.0)
+    >>> h.cells().round().astype(int).tolist()
+    [90, 10, 0, 0, 0, 300, 5, 2]
+    """
+
+    def __init__(self, measured: Measured, settings: Settings | None = None) -> None:
+        self.measured = measured
+        self.settings = settings or settings_for(measured.domain)
+
+    def __repr__(self) -> str:
+        return f"<Histogram of shape {self.shape}, {self.guarantee}>"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The side lengths of the grid."""
+        return self.measured.domain.shape
+
+    @property
+    def guarantee(self) -> PureDP:
+        """What was promised to each person."""
+        return self.measured.guarantee
+
+    @property
+    def privacy_loss(self) -> PureLoss:
+        """What the release leaked."""
+        return self.measured.privacy_loss
+
+    @cached_property
+    def reading(self) -> Reading:
+        """The posterior of everything that was measured."""
+        return read(self.measured, self.settings.prior, rounds=self.settings.rounds[0])
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """The boxes of cells that the published counts are of; on a line, in their order."""
+        domain, lows, highs, means = self.measured.domain, [], [], []
+        for depth, level in enumerate(self.reading.levels):
+            ends = np.flatnonzero((level.left < 0) & (level.right < 0))
+            sides = domain.sides(depth, level.nodes[ends])
+            lows.append(np.stack(sides[0]))
+            highs.append(np.stack(sides[1]))
+            means.append(level.mean[ends])
+        low, high, mean = np.hstack(lows), np.hstack(highs), np.concatenate(means)
+        order = np.lexsort(low[::-1])
+        return Pieces(list(low[:, order]), list(high[:, order]), mean[order])
+
+    @cached_property
+    def _draws(self) -> Draws:
+        return Draws(self.reading, DRAWS)
+
+    def cells(self) -> Array:
+        """The posterior means of all the cells, as an array of the grid's shape."""
+        if self.measured.domain.cells > LARGEST:
+            raise UnsupportedError(
+                f"the grid has more than {LARGEST:,} cells: ask for ranges, or for `pieces`"
+            )
+        pieces = self.pieces
+        density = pieces.mean / pieces.cells
+        if len(self.shape) == 1:
+            return np.repeat(density, pieces.high[0] - pieces.low[0])
+        edges = np.zeros(tuple(side + 1 for side in self.shape))
+        corners = [(low, high) for low, high in zip(pieces.low, pieces.high, strict=True)]
+        for number in range(1 << len(corners)):
+            signs = [number >> axis & 1 for axis in range(len(corners))]
+            at = tuple(corner[sign] for corner, sign in zip(corners, signs, strict=True))
+            np.add.at(edges, at, density * (-1) ** sum(signs))
+        for axis in range(len(corners)):
+            np.cumsum(edges, axis=axis, out=edges)
+        inner = edges[tuple(slice(0, side) for side in self.shape)]
+        return np.maximum(inner, 0.0)
+
+    def total(self, *, confidence: Exact = 0.95) -> Answer:
+        """How many there are in all."""
+        return self.rectangle(*((0, side) for side in self.shape), confidence=confidence)
+
+    def range(self, low: int, high: int, *, confidence: Exact = 0.95) -> Answer:
+        """How many there are in the cells low, low + 1, ..., high - 1 of a line."""
+        return self.rectangle((low, high), confidence=confidence)
+
+    def rectangle(self, *spans: Span, confidence: Exact = 0.95) -> Answer:
+        """How many there are in a box: for each axis a half-open span (low, high) of cells."""
+        box = self._box(spans)
+        found, _ = self._draws.inside(box)
+        return _answer(self._mean(box), found, confidence)
+
+    def counts(self, boxes: Sequence[Sequence[Span]] | Array) -> Array:
+        """The posterior means of many boxes at once, without intervals.
+
+        Args:
+            boxes: an integer array of shape (questions, axes, 2), or nested sequences like it.
+        """
+        every = np.asarray(boxes, dtype=np.int64).reshape(-1, len(self.shape), 2)
+        sides = np.array(self.shape)[None, :, None]
+        if np.any(every < 0) or np.any(every > sides) or np.any(every[..., 0] > every[..., 1]):
+            raise ParameterError("boxes", None, "must lie inside the grid, low ends first")
+        if len(self.shape) == 1:
+            edges, upto = self._cumulative
+            found = np.interp(every[:, 0, :], edges, upto)
+            return np.asarray(found[:, 1] - found[:, 0])
+        boxes = [tuple((low, high) for low, high in box) for box in every.tolist()]
+        return np.array([self._mean(box) for box in boxes])
+
+    def cdf(self, cell: int, *, confidence: Exact = 0.95) -> Answer:
+        """Which share of the people is in the cells 0, ..., cell of a line."""
+        box = self._box(((0, whole(cell, name="cell", at_least=0) + 1),))
+        found, total = self._draws.inside(box)
+        share = found / np.maximum(total, 1e-300)
+        mean = self._mean(box) / max(float(self.reading.levels[0].mean[0]), 1e-300)
+        return _answer(min(mean, 1.0), share, confidence)
+
+    def quantile(self, share: Exact, *, confidence: Exact = 0.95) -> Answer:
+        """The first cell of a line up to which there is at least this share of the people."""
+        wanted = float(probability(share, name="share"))
+        self._line()
+        edges, upto = self._cumulative
+        value = math.ceil(float(np.interp(wanted * upto[-1], upto, edges))) - 1
+        found = np.minimum(self._draws.crossing(wanted), self.shape[0] - 1)
+        return _answer(float(max(value, 0)), found, confidence)
+
+    @cached_property
+    def _cumulative(self) -> tuple[Array, Array]:
+        self._line()
+        pieces = self.pieces
+        edges = np.concatenate([pieces.low[0][:1], pieces.high[0]])
+        return edges, np.concatenate([[0.0], np.cumsum(pieces.mean)])
+
+    def _line(self) -> None:
+        if len(self.shape) != 1:
+            raise UnsupportedError("only the cells of a line have an order; ask for a rectangle")
+
+    def _mean(self, box: tuple[Span, ...]) -> float:
+        pieces = self.pieces
+        share = pieces.mean / pieces.cells
+        for low, high, (start, end) in zip(pieces.low, pieces.high, box, strict=True):
+            share = share * np.maximum(np.minimum(high, end) - np.maximum(low, start), 0)
+        return float(share.sum())
+
+    def _box(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        if len(spans) != len(self.shape):
+            raise ParameterError("spans", spans, f"must be {len(self.shape)} pairs (low, high)")
+        box = []
+        for span, side in zip(spans, self.shape, strict=True):
+            low = whole(span[0], name="low", at_least=0, at_most=side)
+            box.append((low, whole(span[1], name="high", at_least=low, at_most=side)))
+        return tuple(box)
+
+
+def _answer(value: float, drawn: Array, confidence: Exact) -> Answer:
+    level = float(probability(confidence, name="confidence"))
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return Answer(value, min(float(low), value), max(float(high), value), level)
+
+
+def adaptive_tree(
+    cells: Array | Cells,
+    *,
+    epsilon: Exact,
+    sensitivity: int = 1,
+    neighbours: Neighbours = "add_or_remove",
+    settings: Settings | None = None,
+    source: Source | None = None,
+) -> Histogram:
+    """Publish counts by measuring an adaptive tree: the default way to publish a histogram.
+
+    Guarantee. Epsilon-differentially private, if neighbours' cells differ by an integer vector with
+    L1 norm at most `sensitivity`: 1 where a person has one row and is added or removed, 2 where one
+    is replaced, more where a person has more rows.
+    Neighbours. As said in `neighbours`; the sensitivity must hold under that relation.
+    Assumes. Counts that fit 63 bits. The shape is public.
+    Proof. `discreet.publish.tree.measured`; what follows the measuring sees public values only.
+    Tested by tests/publish/tree/test_measuring.py
+
+    Args:
+        cells: an integer array of one to three dimensions, or `Cells.sparse(shape, keys, counts)`.
+        epsilon: the privacy parameter, exact as typed.
+        sensitivity: the L1 bound.
+        neighbours: "add_or_remove" or "replace".
+        settings: how to measure and read; by default those for the number of dimensions.
+        source: for tests; the default is the system's randomness.
+    """
+    private = cells if isinstance(cells, Cells) else Cells.dense(cells)
+    chosen = settings or settings_for(private.domain)
+    measured = measure(
+        private,
+        epsilon=epsilon_of(epsilon),
+        sensitivity=sensitivity_of(sensitivity),
+        neighbours=neighbours_of(neighbours),
+        settings=chosen,
+        source=source or system_source(),
+    )
+    return Histogram(measured, chosen)
