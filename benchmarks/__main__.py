@@ -20,7 +20,11 @@ from benchmarks import (
     ledger,
     local,
     noise,
+<<<<<<< HEAD
     publish_references,
+=======
+    publish,
+>>>>>>> d97d1e1 (Spend what joining siblings left over; benchmark published trees in DPBench's setting)
     rappor,
     scalar,
     serve,
@@ -52,8 +56,15 @@ ALL = {
     "local-collecting": local.collecting,
     "rappor-small": rappor.small,
     "rappor-medium": rappor.medium,
+<<<<<<< HEAD
     "references-one": publish_references.one_axis,
     "references-two": publish_references.two_axes,
+=======
+    "publish-line": publish.line,
+    "publish-plane": publish.plane,
+    "publish-sizes": publish.sizes,
+    "publish-coverage": publish.coverage,
+>>>>>>> d97d1e1 (Spend what joining siblings left over; benchmark published trees in DPBench's setting)
 }
 
 
@@ -65,7 +76,7 @@ def main() -> None:
             print(f"\n{name}", flush=True)
             found = run()
             print(found, flush=True)
-            text = put(text, name, found)
+            text = text if found is None else put(text, name, found)
     versions = [
         f"Python {platform.python_version()}",
         f"numpy {np.__version__}",

@@ -178,8 +178,8 @@ class Histogram:
             edges, upto = self._cumulative
             found = np.interp(every[:, 0, :], edges, upto)
             return np.asarray(found[:, 1] - found[:, 0])
-        boxes = [tuple((low, high) for low, high in box) for box in every.tolist()]
-        return np.array([self._mean(box) for box in boxes])
+        rows = [tuple((low, high) for low, high in box) for box in every.tolist()]
+        return np.array([self._mean(row) for row in rows])
 
     def cdf(self, cell: int, *, confidence: Exact = 0.95) -> Answer:
         """Which share of the people is in the cells 0, ..., cell of a line."""

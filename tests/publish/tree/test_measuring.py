@@ -12,7 +12,15 @@ from discreet.noise.source import system_source
 from discreet.publish.tree import measuring
 from discreet.publish.tree.domain import Cells, Domain
 from discreet.publish.tree.measured import UNITS
-from discreet.publish.tree.measuring import added, measure, noise, planning, settings_for, stages
+from discreet.publish.tree.measuring import (
+    SCRAP,
+    added,
+    measure,
+    noise,
+    planning,
+    settings_for,
+    stages,
+)
 
 F = Fraction
 SHAPES = [(8,), (5,), (2, 4), (3, 2), (2, 2, 2), (1,), (2,)]
@@ -86,7 +94,7 @@ def test_no_cell_is_spent_on_more_than_its_account_and_some_on_all_of_it(monkeyp
                 assert inside.any(), "a node of the padding was measured"
                 spent[inside] += unit
         assert spent.max() <= UNITS
-        assert spent.min() > 0.5 * UNITS
+        assert spent.min() > UNITS - 4 * SCRAP  # joining wastes next to nothing
         fullest = max(fullest, int(spent.max()))
     assert fullest == UNITS
 
@@ -94,8 +102,13 @@ def test_no_cell_is_spent_on_more_than_its_account_and_some_on_all_of_it(monkeyp
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("script", SCRIPTS[::20])
 def test_what_is_asked_depends_on_published_values_only(monkeypatch, shape, script):
-    """Every dataset of at most three people meets the same questions at the same answers."""
-    every = [transcript(monkeypatch, counts, script)[:2] for counts in people(shape, 2)]
+    """Every dataset meets the same questions at the same answers: few people, and many.
+
+    A true count that took part in a decision would show between these: 0 and 2,000 in a cell lie on
+    either side of every threshold.
+    """
+    datasets = [*people(shape, 2), *(2000 * counts for counts in people(shape, 2))]
+    every = [transcript(monkeypatch, counts, script)[:2] for counts in datasets]
     assert all(each == every[0] for each in every)
 
 

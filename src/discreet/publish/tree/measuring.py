@@ -64,6 +64,9 @@ class Settings:
     rounds: tuple[int, int]
 
 
+SCRAP = UNITS // 256
+"""What is left of an account below this is left unused: it would tell next to nothing."""
+
 LINE = Settings(
     root=0.07,
     step=3,
@@ -272,5 +275,9 @@ def _joined_up(
         kept = account > 0
         kept[first] = kept[first + 1] = False
         out.append(Request(np.full(int(kept.sum()), depth), node[kept], account[kept]))
+        richer = np.where(account[first] > least, first, first + 1)
+        over = account[richer] - least  # what one sibling has and the other has not
+        some = over >= SCRAP
+        out.append(Request(np.full(int(some.sum()), depth), node[richer][some], over[some]))
         node, account, depth = node[first] >> 1, least, depth - 1
     return joined(out) if out else Request(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
