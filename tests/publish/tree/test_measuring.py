@@ -24,7 +24,7 @@ from discreet.publish.tree.measuring import (
 
 F = Fraction
 SHAPES = [(8,), (5,), (2, 4), (3, 2), (2, 2, 2), (1,), (2,)]
-SCRIPTS = list(itertools.product((-3, 4, 60), repeat=4))
+SCRIPTS = list(itertools.product((-3, 5, 500), repeat=4))
 """Published values by turns: nobody, a few, many. At epsilon 1 they lead to all decisions."""
 
 
@@ -191,6 +191,15 @@ def test_a_plan_stops_when_it_is_told_that_nobody_is_there():
     except StopIteration:
         return
     pytest.fail("the plan goes on and on")
+
+
+def test_few_people_are_counted_again():
+    domain = Domain((64,))
+    for total, second in ((100, True), (10_000, False)):
+        plan = planning(domain, 1 / UNITS, settings_for(domain))
+        next(plan)
+        request = plan.send(np.array([total]))
+        assert (request.depth.tolist() == [0]) == second
 
 
 def test_stages_end_at_the_leaves():

@@ -47,6 +47,8 @@ class Settings:
 
     Attributes:
         root: the share of the account for the count of everybody.
+        again: a share, and a limit: everybody is counted again with this share if their number
+            times epsilon seems to be below the limit.
         step: how many depths one stage goes down.
         thrift: how much of an account is kept for later stages; more keeps more.
         stop: a node is not looked into if its expected count times its account is below this.
@@ -56,6 +58,7 @@ class Settings:
     """
 
     root: float
+    again: tuple[float, float]
     step: int
     thrift: float
     stop: float
@@ -69,6 +72,7 @@ SCRAP = UNITS // 256
 
 LINE = Settings(
     root=0.07,
+    again=(0.1, 300),
     step=3,
     thrift=0.6,
     stop=6,
@@ -78,6 +82,7 @@ LINE = Settings(
 )
 PLANE = Settings(
     root=0.07,
+    again=(0.1, 300),
     step=4,
     thrift=1.4,
     stop=2,
@@ -171,11 +176,7 @@ def planning(domain: Domain, unit: float, settings: Settings) -> Plan:
     """Ask for measurements step by step, given the values of the earlier ones."""
     seen = _Seen(domain, unit)
     depths = stages(domain, settings) if domain.depth else []
-    share = int(settings.root * UNITS) if depths else UNITS
-    root = Request(*(np.array([number]) for number in (0, 0, share)))
-    yield from seen.ask(root)
-    total = max(float(seen.values[0][0]), 1 / (unit * UNITS))
-    active = _Active(np.array([0]), np.array([UNITS - share]), np.array([total]))
+    active = yield from _everybody(seen, settings if depths else None)
     above = 0
     for stage, depth in enumerate(depths):
         left = len(depths) - 1 - stage
@@ -197,6 +198,24 @@ def planning(domain: Domain, unit: float, settings: Settings) -> Plan:
         above = depth
         if not len(active.node):
             return
+
+
+def _everybody(seen: _Seen, settings: Settings | None) -> Generator[Request, Array, _Active]:
+    """Count the root, again if there seem to be few; with all its account if nothing follows."""
+    least = 1 / (seen.unit * UNITS)
+    share = int(settings.root * UNITS) if settings else UNITS
+    yield from seen.ask(_root(share))
+    total = float(seen.values[0][0])
+    if settings and settings.again[0] and max(total, least) / least < settings.again[1]:
+        more = int(settings.again[0] * UNITS)
+        yield from seen.ask(_root(more))
+        total = (share * total + more * float(seen.values[1][0])) / (share + more)
+        share += more
+    return _Active(np.array([0]), np.array([UNITS - share]), np.array([max(total, least)]))
+
+
+def _root(units: int) -> Request:
+    return Request(np.array([0]), np.array([0]), np.array([units]))
 
 
 class _Seen:
