@@ -20,11 +20,8 @@ from benchmarks import (
     ledger,
     local,
     noise,
-<<<<<<< HEAD
-    publish_references,
-=======
     publish,
->>>>>>> d97d1e1 (Spend what joining siblings left over; benchmark published trees in DPBench's setting)
+    publish_references,
     rappor,
     scalar,
     serve,
@@ -56,15 +53,12 @@ ALL = {
     "local-collecting": local.collecting,
     "rappor-small": rappor.small,
     "rappor-medium": rappor.medium,
-<<<<<<< HEAD
     "references-one": publish_references.one_axis,
     "references-two": publish_references.two_axes,
-=======
     "publish-line": publish.line,
     "publish-plane": publish.plane,
     "publish-sizes": publish.sizes,
     "publish-coverage": publish.coverage,
->>>>>>> d97d1e1 (Spend what joining siblings left over; benchmark published trees in DPBench's setting)
 }
 
 
