@@ -8,13 +8,14 @@ Tested by tests/test_table.py
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import PurePath
 from typing import Any, NoReturn
 
 from discreet.curator.answering import Audience
 from discreet.curator.bind import bound
+from discreet.curator.published import Published
 from discreet.curator.questions import Question, Questions
 from discreet.curator.session import Session
 from discreet.engines.check import check_rows
@@ -137,6 +138,43 @@ class Table:
             self.schema, self._engine, budget, audience=audience, confidence=confidence,
             on_fault=on_fault,
         )  # fmt: skip
+
+    def publish_histogram(
+        self, column: str, *, bins: int, range: tuple[Exact, Exact], epsilon: Exact,
+        where: str | None = None, confidence: Exact = "0.95",
+    ) -> Published:  # fmt: skip
+        """Publish the counts of a column's cells, once: every later question about them is free.
+
+        It has a budget of its own, which it spends; `session.publish` shares one.
+
+        Args:
+            column: a column of numbers, or an expression in SQL.
+            bins: how many cells of equal width.
+            range: (low, high), from where to where; rows outside are not counted.
+            epsilon: what it costs.
+            where: only rows for which this condition holds.
+            confidence: of the intervals.
+        """
+        session = self.session(epsilon=epsilon, confidence=confidence)
+        return session.publish(column, bins=bins, ranges=range, epsilon=epsilon, where=where)
+
+    def publish_grid(
+        self, columns: Sequence[str], *, shape: Sequence[int],
+        ranges: Sequence[tuple[Exact, Exact]], epsilon: Exact, where: str | None = None,
+        confidence: Exact = "0.95",
+    ) -> Published:  # fmt: skip
+        """Publish the counts of a grid over two or three columns, once; as `publish_histogram`.
+
+        Args:
+            columns: columns of numbers, or expressions in SQL.
+            shape: how many cells along each.
+            ranges: (low, high) of each.
+            epsilon: what it costs.
+            where: only rows for which this condition holds.
+            confidence: of the intervals.
+        """
+        session = self.session(epsilon=epsilon, confidence=confidence)
+        return session.publish(columns, bins=shape, ranges=ranges, epsilon=epsilon, where=where)
 
     def ask(self, question: Question, /, **how: Any) -> NoReturn:  # noqa: ARG002 - never answered
         """Nothing is answered without a budget: open a session."""

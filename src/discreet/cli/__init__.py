@@ -22,6 +22,7 @@ from discreet.cli import (
     ledgers,
     people,
     proving,
+    publishing,
     rappor,
     releases,
     serving,
@@ -69,6 +70,7 @@ def main(
 
 for _panel, _commands in (
     ("Ask a file", (files.count, files.sql, files.histogram)),
+    ("Publish once", (publishing.publish, publishing.range, publishing.quantile)),
     ("Hold data under a policy", (curating.init, curating.check, curating.register, curating.ask,
                                   curating.explain, curating.budget, curating.retire,
                                   serving.serve)),

@@ -20,11 +20,12 @@ from discreet.cli.options import Cost, Known, Out, pair_of, spread
 from discreet.errors import ParameterError, QueryError
 
 if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
     from discreet.query.build import Query
     from discreet.query.schema import Declared
     from discreet.table import Table
 
-__all__ = ["count", "histogram", "sql", "table_of"]
+__all__ = ["count", "forgotten", "histogram", "opened", "sql", "table_of"]
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="CSV, Parquet or DuckDB.")]
 Where = Annotated[
@@ -150,6 +151,12 @@ def table_of(file: str, known: Known, columns: Columns) -> Table:
     return Table(file, unit=known.unit(), columns=columns, table=known.table, **known.options)
 
 
+def forgotten(file: str, known: Known, columns: Columns) -> Table:
+    """The same, with a warning: what is asked of it is written down nowhere."""
+    warn("--no-ledger: nobody adds up what is asked. Whoever asks like this again learns more")
+    return table_of(file, known, columns)
+
+
 def _there(file: str) -> None:
     """A bare file is a file, or a folder of them: not a policy and not an address."""
     if file.lower().endswith(".toml"):
@@ -174,12 +181,7 @@ def _ask(
             raise ParameterError("--report", str(out.report), problem)
         show_answer(_forgotten(file, known, columns, question, cost), out)
         return
-    from discreet.curator.oneoff import open_file  # noqa: PLC0415
-
-    with open_file(
-        file, columns=columns, person=known.person, max_rows=known.max_rows,
-        max_groups=known.max_groups, budget=cost.budget, table=known.table, options=known.options,
-    ) as curator:  # fmt: skip
+    with opened(file, known, columns, cost) as curator:
         name = next(iter(curator.policy.datasets))
         answer = answered(
             curator, None,
@@ -191,12 +193,22 @@ def _ask(
     show_answer(answer, out)
 
 
+def opened(file: str, known: Known, columns: Columns, cost: Cost) -> Curator:
+    """A curator of the file, whose ledger lies beside it."""
+    from discreet.curator.oneoff import open_file  # noqa: PLC0415
+
+    _there(file)
+    return open_file(
+        file, columns=columns, person=known.person, max_rows=known.max_rows,
+        max_groups=known.max_groups, budget=cost.budget, table=known.table, options=known.options,
+    )  # fmt: skip
+
+
 def _forgotten(
     file: str, known: Known, columns: Columns, question: str | Query, cost: Cost
 ) -> Answer:
     """Ask once, with a budget that ends with this process."""
-    warn("--no-ledger: nobody adds up what is asked. Whoever asks like this again learns more")
-    table = table_of(file, known, columns)
+    table = forgotten(file, known, columns)
     price = cost.epsilon
     if price is None:
         price = str(table.epsilon_for(question, within=cost.within, delta=cost.delta))

@@ -20,7 +20,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from datetime import date
 from functools import wraps
 from pathlib import Path
@@ -106,7 +106,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         groups[name] = kind  # type: ignore[assignment]
         of = get_type_hints(kind, include_extras=True)
         flat += [
-            inspect.Parameter(one.name, _KEYWORD, default=one.default, annotation=of[one.name])
+            inspect.Parameter(one.name, _KEYWORD, default=_default(one), annotation=of[one.name])
             for one in fields(kind)
         ]
 
@@ -121,6 +121,11 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in flat}
     return run
+
+
+def _default(field: Field[Any]) -> Any:
+    """The default of an option; none where it has to be said."""
+    return inspect.Parameter.empty if field.default is MISSING else field.default
 
 
 @dataclass(frozen=True, slots=True)

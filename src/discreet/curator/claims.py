@@ -10,7 +10,7 @@ import json
 import re
 import uuid
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,16 +20,20 @@ from discreet.curator.kept import Kept
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.values import Charge, Claim, Done, Pending
+from discreet.curator.policy.model import Policy
 from discreet.curator.record import Record
 from discreet.curator.release import Release
 from discreet.errors import ParameterError
 from discreet.query.explain import unit_words
 from discreet.query.plan import Plan, PostAggregate
+from discreet.query.price import Target
 from discreet.version import VERSION
 
 __all__ = [
     "OWNER",
+    "Asked",
     "charges_of",
+    "claim_of",
     "counts_of",
     "digest_of",
     "found_record",
@@ -80,6 +84,62 @@ def key_of(key: str | None, who: str, ledger: str) -> str:
     if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", named) or not key or key.startswith("find-"):
         raise ParameterError("key", key, "must be 1 to 55 letters, digits, _ and -")
     return named
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked, for the ledger: the same for equal questions, whatever they cost.
+
+    Attributes:
+        sql: in SQL, or in words like it.
+        canonical: everything that the answer depends on but the data and the price.
+        price: as it was said: epsilon, delta, rho.
+        counts: the columns of the answer that are never negative.
+    """
+
+    sql: str
+    canonical: Mapping[str, Any]
+    price: tuple[str, ...]
+    counts: tuple[str, ...]
+
+    @classmethod
+    def of_plan(cls, plan: Plan, target: Target, sql: str) -> Asked:
+        """A question at a price."""
+        how = {
+            "plan": sql,
+            "how": "rho" if target.rho is not None else "epsilon",
+            "delta": str(target.delta or 0),
+        }
+        price = tuple(str(part) for part in (target.epsilon, target.delta, target.rho))
+        return cls(sql, how, price, tuple(sorted(counts_of(plan))))
+
+
+def claim_of(
+    policy: Policy, version: int, asking: Asking, asked: Asked, who: str, cost: Amount, key: str
+) -> Claim:
+    """What the ledger is asked to charge."""
+    family = policy.families[asking.dataset.family]
+    canon = digest_of({
+        "data": asking.fingerprint,
+        "found": [note for note, _ in asking.found],
+        "confidence": str(policy.defaults.confidence),
+        **asked.canonical,
+    })  # fmt: skip
+    shared = family.releases == "public"
+    charges = charges_of(asking.account, who, cost, shared=shared)
+    info = {
+        "sql": asked.sql,
+        "dataset": asking.dataset.name,
+        "block": asking.block,
+        "version": asking.version,
+        "cost": cost.said(family.accounting),
+        "counts": list(asked.counts),
+        "price": list(asked.price),
+        "policy": [version, policy.fingerprint],
+        "software": f"discreet {VERSION}",
+    }
+    digest = digest_of({"canon": canon, "who": who, "cost": [cost.main, cost.delta]})
+    return Claim(key, digest, canon, cost.main, who, charges, policy.fingerprint, info, shared)
 
 
 def made_record(

@@ -14,11 +14,10 @@ Tested by tests/curator/test_curator.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,8 +25,9 @@ from discreet.curator.answering import Answering, Audience, Telling
 from discreet.curator.asking import Asking, named_dataset, only_dataset, priced_at, wanting
 from discreet.curator.claims import (
     OWNER,
+    Asked,
     charges_of,
-    counts_of,
+    claim_of,
     digest_of,
     found_record,
     handed_out,
@@ -42,9 +42,10 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register, retire
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.values import Account, Claim, Done, Pending
-from discreet.curator.offer import largest, widths
+from discreet.curator.offer import largest, offering, widths
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
+from discreet.curator.publishing import axes_of, publication
 from discreet.curator.questions import Question, target_of
 from discreet.curator.record import Record
 from discreet.curator.release import Release
@@ -56,9 +57,12 @@ from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
 from discreet.query.render import to_sql
-from discreet.version import VERSION
 
 __all__ = ["OWNER", "Curator"]
+
+
+Making = Callable[[Pending, Answering], tuple[Release, Cells | None]]
+"""Makes the answer to what was charged."""
 
 
 class Curator:
@@ -258,7 +262,9 @@ class Curator:
                 smaller = self._coarser(asking, family, who, plan, target)
             if with_what_is_left and smaller is not None:
                 return self._answer(asking, family, who, plan, smaller, named)
-            raise self._offer(refusal, asking, plan, smaller, searched=searched) from None
+            level = self.policy.defaults.confidence
+            offer = "" if smaller is None else widths(asking, plan, smaller, confidence=level)
+            raise offering(refusal, smaller, offer, searched=searched) from None
 
     def _answer(
         self, asking: Asking, family: Family, who: str, plan: Plan, target: Target, key: str, *,
@@ -267,23 +273,79 @@ class Curator:
         priced, statement = asking.priced(plan, target)
         cost = cost_of(priced.losses, family.accounting)
         asking.engine.ping()
-        claim = self._claim(asking, family, who, plan, target, cost, key)
+        asked = Asked.of_plan(plan, target, to_sql(plan, asking.schema))
+        claim = claim_of(self.policy, self.version, asking, asked, who, cost, key)
         claim = replace(claim, named=chosen)
         if not claim.public and can_be_made_of_another(priced):
             stored = self.ledger.finer(claim.canon, claim.size)
             claim = replace(claim, finer=finer_keys(stored, asking, priced))
+        return self._settled(
+            claim, asking,
+            lambda charged, answering: self._made(asking, priced, statement, charged, answering),
+        )  # fmt: skip
+
+    def _settled(self, claim: Claim, asking: Asking, make: Making) -> Record:
+        """Charge, compute, store, hand out; or hand out what is stored already."""
         found = self._reserve(claim, asking)
         if isinstance(found, Done):
             return self._handed_out(own_record(found), claim)
-        audience: Audience = "owner" if who == OWNER else "analyst"
+        audience: Audience = "owner" if claim.analyst == OWNER else "analyst"
         with asking.answering(audience, self._on_fault, self.seconds) as answering:
-            release, cells = self._made(asking, priced, statement, found, answering)
+            release, cells = make(found, answering)
         reached("after compute")
         record = made_record(asking, release, found, claim, version=self.version)
         text = Kept(record, cells).to_text()
-        done = self.ledger.store(key, text, failed=bool(answering.faults))
+        done = self.ledger.store(claim.key, text, failed=bool(answering.faults))
         reached("before send")
         return self._handed_out(Kept.from_text(done.answer).record, claim)
+
+    def publish(  # noqa: PLR0913 - every word that a publication may say
+        self,
+        columns: str | Sequence[str],
+        /,
+        *,
+        bins: int | Sequence[int],
+        ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]],
+        where: str | None = None,
+        epsilon: Exact,
+        analyst: str | None = None,
+        dataset: str | None = None,
+        block: str | None = None,
+        key: str | None = None,
+    ) -> Record:
+        """Charge the ledger once, publish counts over one to three axes, store and return them.
+
+        `Published.of(record.release)` answers any number of questions from it, for nothing.
+
+        Args:
+            columns: a column, or an expression in SQL; or up to three of them, one for each axis.
+            bins: how many cells of equal width; for each axis, where there are several.
+            ranges: (low, high), from where to where; for each axis, where there are several.
+            where: only rows for which this condition holds.
+            epsilon: what it may cost.
+            analyst: who asks; the owner if nobody is named.
+            dataset: which one, where there are several.
+            block: which part of its data.
+            key: names this asking: the same key again is the same asking, and is charged once.
+        """
+        asking = self._part(dataset or only_dataset(self.policy.datasets), block)
+        family = self.policy.families[asking.dataset.family]
+        who = OWNER if analyst is None else self._known(analyst)
+        named = key_of(key, who, self.ledger.uid)
+        self._may_ask(family, who)
+        axes = axes_of(columns, bins, ranges)
+        wanted = publication(asking.schema, asking.engine, axes, where, epsilon=epsilon)
+        cost = cost_of([wanted.loss], family.accounting)
+        asking.engine.ping()
+        claim = claim_of(self.policy, self.version, asking, wanted.asked, who, cost, named)
+        claim = replace(claim, named=key is not None)
+        at, level = self._clock().replace(microsecond=0), self.policy.defaults.confidence
+
+        def make(charged: Pending, answering: Answering) -> tuple[Release, None]:
+            source = KeyedSource(charged.noise)
+            return wanted.made(answering, source, confidence=level, at=at).release, None
+
+        return self._settled(claim, asking, make)
 
     def _made(
         self,
@@ -324,45 +386,6 @@ class Curator:
             self.ledger, record, canon=claim.canon, analyst=claim.analyst,
             counts=claim.info["counts"],
         )  # fmt: skip
-
-    def _claim(
-        self,
-        asking: Asking,
-        family: Family,
-        who: str,
-        plan: Plan,
-        target: Target,
-        cost: Amount,
-        key: str,
-    ) -> Claim:
-        sql = to_sql(plan, asking.schema)
-        told = {
-            "data": asking.fingerprint,
-            "found": [note for note, _ in asking.found],
-            "confidence": str(self.policy.defaults.confidence),
-            "plan": sql,
-            "how": "rho" if target.rho is not None else "epsilon",
-            "delta": str(target.delta or 0),
-        }
-        canon = digest_of(told)
-        account = asking.account
-        shared = family.releases == "public"
-        charges = charges_of(account, who, cost, shared=shared)
-        info = {
-            "sql": sql,
-            "dataset": asking.dataset.name,
-            "block": asking.block,
-            "version": asking.version,
-            "cost": cost.said(family.accounting),
-            "counts": sorted(counts_of(plan)),
-            "price": [str(part) for part in (target.epsilon, target.delta, target.rho)],
-            "policy": [self.version, self.policy.fingerprint],
-            "software": f"discreet {VERSION}",
-        }
-        digest = digest_of({"canon": canon, "who": who, "cost": [cost.main, cost.delta]})
-        return Claim(
-            key, digest, canon, cost.main, who, charges, self.policy.fingerprint, info, shared
-        )
 
     # which data
 
@@ -462,21 +485,6 @@ class Curator:
             asking, plan, target, lambda found: cost_of(found.losses, accounting).within(left),
             left=left.value(), adds_up=accounting == "pure" or target.rho is not None,
         )  # fmt: skip
-
-    def _offer(
-        self, refusal: BudgetExceededError, asking: Asking, plan: Plan, smaller: Target | None,
-        *, searched: bool,
-    ) -> BudgetExceededError:  # fmt: skip
-        """The refusal, with what the rest would still buy, and what was charged before it."""
-        words = str(refusal)
-        if searched:
-            words += " for the question itself; what had to be found for it is charged, and kept"
-        could: Fraction | None = None
-        if smaller is not None:
-            said = widths(asking, plan, smaller, confidence=self.policy.defaults.confidence)
-            words += f". With {smaller} it could be answered{said} (--with-what-is-left asks it)"
-            could = smaller.epsilon if smaller.epsilon is not None else smaller.rho
-        return BudgetExceededError(words, asked=refusal.asked, left=refusal.left, could=could)
 
 
 def _read(policy: Policy | str | Path) -> Policy:

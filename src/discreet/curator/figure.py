@@ -29,7 +29,7 @@ from discreet.errors import ParameterError
 if TYPE_CHECKING:
     from discreet.curator.release import Release
 
-__all__ = ["figure"]
+__all__ = ["figure", "saved"]
 
 MOST_BARS = 60
 """More groups than these are not drawn as bars: the largest are, or a line is."""
@@ -80,7 +80,11 @@ def figure(release: Release, column: str | None = None, path: str | Path | None 
     """An altair chart of one column, saved where a path is given (.png, .svg or .html)."""
     alt = library("altair", "plot()")
     picture = _picture(release, _column(release, column))
-    chart = _drawn(alt, picture).properties(title=_title(alt, release, picture))
+    return saved(_drawn(alt, picture).properties(title=_title(alt, release, picture)), path)
+
+
+def saved(chart: Any, path: str | Path | None) -> Any:
+    """A chart in the look of all charts, saved where a path is given."""
     chart = chart.configure_view(stroke=None).configure_axis(
         labelFontSize=12, titleFontSize=13, titleFontWeight="normal", gridColor="#e6e6e6"
     )

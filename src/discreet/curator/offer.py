@@ -13,12 +13,12 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.curator.questions import Questions, rounded_down
-from discreet.errors import DiscreetError
+from discreet.errors import BudgetExceededError, DiscreetError
 from discreet.query.explain import price_of
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
 
-__all__ = ["largest", "widths"]
+__all__ = ["largest", "offering", "widths"]
 
 _STEPS = 24
 _DELTAS = 8
@@ -96,3 +96,23 @@ def widths(questions: Questions, plan: Plan, target: Target, *, confidence: Frac
     price = price_of(priced, confidence=confidence)
     said = [f"{x.name} within {x.half_width:,.3g}" for x in price if x.half_width]
     return f": {', '.join(said)}" if said else ""
+
+
+def offering(
+    refusal: BudgetExceededError, smaller: Target | None, errors: str, *, searched: bool
+) -> BudgetExceededError:
+    """The refusal, with what the rest would still buy, and what was charged before it.
+
+    Args:
+        refusal: what was refused.
+        smaller: a price that fits; None for none.
+        errors: how far off the answer would be at that, in words.
+        searched: whether something had to be found for the question, which was charged.
+    """
+    words, could = str(refusal), None
+    if searched:
+        words += " for the question itself; what had to be found for it is charged, and kept"
+    if smaller is not None:
+        words += f". With {smaller} it could be answered{errors} (--with-what-is-left asks it)"
+        could = smaller.epsilon if smaller.epsilon is not None else smaller.rho
+    return BudgetExceededError(words, asked=refusal.asked, left=refusal.left, could=could)

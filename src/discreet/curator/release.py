@@ -51,6 +51,8 @@ class Release:
         notes: what else a reader should know.
         asked_at: when, in UTC.
         steps: the names of the post-processing steps since.
+        published: of a publication, all that later questions are answered from, as JSON text;
+            `discreet.curator.published` reads it.
     """
 
     columns: tuple[str, ...]
@@ -67,6 +69,7 @@ class Release:
     notes: tuple[str, ...]
     asked_at: datetime
     steps: tuple[str, ...] = ()
+    published: str | None = None
 
     def __post_init__(self) -> None:
         _check_names(self)
@@ -196,6 +199,10 @@ class Release:
         """An altair chart of one column with its intervals; a path (.png, .svg, .html) saves it."""
         from discreet.curator.figure import figure  # noqa: PLC0415
 
+        if self.published is not None and len(self.keys) == 2:
+            from discreet.curator.heatmap import heatmap_of  # noqa: PLC0415
+
+            return heatmap_of(self, path)
         return figure(self, column, path)
 
     def adding_up_to(self, total: int | Release, column: str | None = None) -> Release:

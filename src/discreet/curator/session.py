@@ -23,6 +23,8 @@ from fractions import Fraction
 
 from discreet.curator.answering import Answering, Audience, Telling
 from discreet.curator.offer import largest, widths
+from discreet.curator.published import Published
+from discreet.curator.publishing import axes_of, publication
 from discreet.curator.questions import Question, Questions, plan_of, wanted_target
 from discreet.curator.release import Release
 from discreet.curator.search import next_search, supposed
@@ -126,6 +128,43 @@ class Session(Questions):
             return self._answer(priced, statement, level)
         except BudgetExceededError as refusal:
             raise self._coarser(refusal, plan, target) from None
+
+    def publish(
+        self,
+        columns: str | Sequence[str],
+        /,
+        *,
+        bins: int | Sequence[int],
+        ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]],
+        where: str | None = None,
+        epsilon: Exact,
+        confidence: Exact | None = None,
+    ) -> Published:
+        """Charge the budget once, and publish counts that answer any number of questions.
+
+        Args:
+            columns: a column, or an expression in SQL; or up to three of them, one for each axis.
+            bins: how many cells of equal width; for each axis, where there are several.
+            ranges: (low, high), from where to where; for each axis, where there are several.
+            where: only rows for which this condition holds.
+            epsilon: what it may cost.
+            confidence: of the intervals.
+        """
+        level = self._level(confidence)
+        axes = axes_of(columns, bins, ranges)
+        priced = publication(self._schema, self._engine, axes, where, epsilon=epsilon)
+        try:
+            self._charge([priced.loss])
+        except BudgetExceededError as refusal:
+            words = (
+                f"this publication costs epsilon {shown(priced.epsilon)}, and {self.left} is left; "
+                "nothing was charged. A smaller epsilon has a larger error"
+            )
+            raise BudgetExceededError(
+                words, asked=refusal.asked, left=refusal.left, could=refusal.could
+            ) from None
+        at = datetime.now(UTC)
+        return priced.made(self._answering, system_source(), confidence=level, at=at)
 
     def _coarser(
         self, refusal: BudgetExceededError, plan: Plan, target: Target

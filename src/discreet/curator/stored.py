@@ -57,6 +57,7 @@ def as_dict(release: Release) -> dict[str, Any]:
         }
         for name in release.columns
     ]
+    more = {} if release.published is None else {"published": json.loads(release.published)}
     return {
         "schema": SCHEMA,
         "sql": release.sql,
@@ -80,6 +81,7 @@ def as_dict(release: Release) -> dict[str, Any]:
             name: [_plain(value, kinds[name]) for value in values]
             for name, values in release.raw.items()
         },
+        **more,
     }
 
 
@@ -123,8 +125,8 @@ def fields_of(stored: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the release that was stored; refuses what this version does not know."""
     if stored.get("schema") != SCHEMA:
         raise ParameterError("schema", stored.get("schema"), f"must be {SCHEMA!r}")
-    if set(stored) != set(_NAMES):
-        odd = sorted(set(stored) ^ set(_NAMES))
+    odd = sorted((set(stored) - {"published"}) ^ set(_NAMES))
+    if odd:
         raise ParameterError("fields", odd, "of a stored release are missing or not known here")
     try:
         return _fields(stored)
@@ -167,7 +169,14 @@ def _fields(stored: Mapping[str, Any]) -> dict[str, Any]:
         "notes": tuple(map(_string, stored["notes"])),
         "asked_at": datetime.fromisoformat(stored["asked_at"]),
         "steps": tuple(map(_string, stored["steps"])),
+        "published": None if "published" not in stored else _dumps(_mapping(stored["published"])),
     }
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ParameterError("published", type(value).__name__, "must be a dictionary")
+    return value
 
 
 def _string(value: object) -> str:

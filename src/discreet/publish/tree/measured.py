@@ -22,6 +22,7 @@ Tested by tests/publish/tree/test_measured.py
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -30,9 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetExceededError, ParameterError
-from discreet.privacy.guarantee import Neighbours, PureDP
+from discreet.mechanisms.geometric import sensitivity_of
+from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
 from discreet.privacy.loss import PureLoss
-from discreet.publish.tree.domain import Domain
+from discreet.publish.tree.domain import DEEPEST, Domain
 
 __all__ = ["UNITS", "Account", "Measured", "Request", "joined"]
 
@@ -143,3 +145,42 @@ class Measured:
     def rate(self) -> Array:
         """The rates of the noise, rounded to floats, for reading."""
         return np.asarray(self.units * float(self.unit))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values fit for JSON; `from_dict` reads them back."""
+        named = ("depth", "node", "units", "value")
+        return {
+            "shape": list(self.domain.shape), "epsilon": str(self.epsilon),
+            "sensitivity": self.sensitivity, "neighbours": self.neighbours,
+            **{name: getattr(self, name).tolist() for name in named},
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Measured:
+        """Read `to_dict` back; what cannot have been measured is refused."""
+        columns = ("depth", "node", "units", "value")
+        if set(values) != {"shape", "epsilon", "sensitivity", "neighbours", *columns}:
+            raise ParameterError("measured", sorted(values), "has other fields than a measurement")
+        domain = Domain(tuple(values["shape"]))
+        arrays = {name: _integers(values[name], name) for name in columns}
+        if len({len(array) for array in arrays.values()}) != 1:
+            raise ParameterError("measured", None, "must have as many of each column")
+        made = cls(
+            domain, epsilon_of(values["epsilon"]), sensitivity_of(values["sensitivity"]),
+            neighbours_of(values["neighbours"]), **arrays,
+        )  # fmt: skip
+        deep, node = arrays["depth"], arrays["node"]
+        good = (deep >= 0) & (deep <= domain.depth) & (node >= 0)
+        if not np.all(good) or np.any(node >> np.minimum(deep, DEEPEST)):
+            raise ParameterError("measured", None, "must name nodes of the tree")
+        Account(domain).charge(Request(deep, node, arrays["units"]))
+        return made
+
+
+def _integers(values: object, name: str) -> Array:
+    if not isinstance(values, list) or not all(type(value) is int for value in values):
+        raise ParameterError(name, None, "must be a list of whole numbers")
+    try:
+        return np.array(values, dtype=np.int64)
+    except OverflowError:
+        raise ParameterError(name, None, "must fit 64 bits") from None

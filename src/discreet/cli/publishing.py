@@ -1,0 +1,198 @@
+"""Publish once, answer for ever: publish, range, quantile.
+
+Publishing charges a ledger; a range or a quantile of what was published is free.
+Tested by tests/cli/test_publishing.py
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli import options as o
+from discreet.cli.answers import Answer, answered, show_answer
+from discreet.cli.files import Where, forgotten, opened
+from discreet.cli.options import Cost, Known, Out, pair_of, spread
+from discreet.cli.places import is_policy
+from discreet.cli.releases import Stored
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.curator.published import Published
+    from discreet.publish.histogram import Answer as Counted
+    from discreet.query.schema import Declared
+
+__all__ = ["publish", "quantile", "range"]
+
+Level = Annotated[
+    str | None, typer.Option("--confidence", metavar="C", help="Of the interval, such as 0.99.")
+]
+
+
+@spread
+def publish(  # noqa: PLR0913, PLR0917 - data, axes, who publishes, a price, a way out
+    source: Annotated[
+        str, typer.Argument(metavar="POLICY|FILE", help="A policy (.toml), or a bare file.")
+    ],
+    columns: Annotated[
+        list[str], typer.Argument(metavar="COLUMN...", help="One to three columns of numbers.")
+    ],
+    known: Known,
+    cost: Cost,
+    out: Out,
+    bins: Annotated[
+        str, typer.Option("--bins", metavar="N[,N]", help="How many cells, for each column.")
+    ] = "1024",
+    where: Where = None,
+    analyst: o.As = None,
+    dataset: o.Dataset = None,
+    block: o.Block = None,
+) -> None:
+    """Publish counts in fine cells, once: every later range, share or quantile of them is free.
+
+    Each column has its own `--range LOW:HIGH`, in the same order; rows outside are not counted.
+
+    Example: [bold]discreet publish payroll.csv salary --bins 4096 --range 0:400000
+    --epsilon 0.1 --plot salaries.png[/bold]
+
+    Example: [bold]discreet publish policy.toml salary --range 0:400000 --epsilon 0.1
+    --as alice[/bold]
+    """
+    cost.check()
+    out.check()
+    if cost.epsilon is None or cost.delta is not None or cost.less:
+        raise ParameterError("--epsilon", cost.epsilon, "is the price of a publication: say it")
+    ranges, known = _ranges(known, columns)
+    wanted: dict[str, Any] = {
+        "bins": _bins(bins, columns), "ranges": ranges, "where": where, "epsilon": cost.epsilon,
+    }  # fmt: skip
+    if is_policy(source):
+        show_answer(_under_policy(source, columns, known, wanted, analyst, dataset, block), out)
+        return
+    if analyst or dataset or block:
+        raise ParameterError("--as", analyst, "--dataset and --block go with a policy")
+    declared = _declared(known, columns, ranges)
+    if cost.no_ledger:
+        table = forgotten(source, known, declared)
+        session = table.session(epsilon=cost.epsilon)
+        made = session.publish(columns, **wanted).release
+        table.close()
+        show_answer(Answer(made, charged=str(session.spent)), out)
+        return
+    with opened(source, known, declared, cost) as curator:
+        show_answer(answered(curator, None, lambda: curator.publish(columns, **wanted)), out)
+
+
+def _under_policy(
+    source: str, columns: list[str], known: Known, wanted: dict[str, Any], analyst: str | None,
+    dataset: str | None, block: str | None,
+) -> Answer:  # fmt: skip
+    from discreet.curator.curator import Curator  # noqa: PLC0415
+    from discreet.curator.faults import note_fault  # noqa: PLC0415
+
+    if known != Known():
+        raise ParameterError("POLICY", source, "says itself what is known of the columns")
+    with Curator(source, on_fault=lambda fault: note_fault(curator.ledger, fault)) as curator:
+        return answered(
+            curator, analyst,
+            lambda: curator.publish(
+                columns, analyst=analyst, dataset=dataset, block=block, **wanted
+            ),
+        )  # fmt: skip
+
+
+def _ranges(known: Known, columns: list[str]) -> tuple[list[tuple[str, str]], Known]:
+    """The ranges of the axes, and what else is known."""
+    own = [text for text in known.ranges or () if "=" not in text]
+    if len(own) != len(columns):
+        raise ParameterError(
+            "--range", own or None, f"must say for each column ({', '.join(columns)}) from where "
+            "to where it is counted, from rules and not from the data: --range 0:400000"
+        )  # fmt: skip
+    rest = [text for text in known.ranges or () if text not in own]
+    return [pair_of("--range", text) for text in own], replace(known, ranges=rest or None)
+
+
+def _bins(text: str, columns: list[str]) -> list[int]:
+    parts = text.split(",")
+    if len(parts) == 1:
+        parts *= len(columns)
+    if len(parts) != len(columns) or not all(part.strip().isdecimal() for part in parts):
+        raise ParameterError("--bins", text, f"must be a number, or {len(columns)} with commas")
+    return [int(part) for part in parts]
+
+
+def _declared(
+    known: Known, columns: list[str], ranges: list[tuple[str, str]]
+) -> dict[str, Declared]:
+    """What is known of a bare file's columns: of an axis its range, if nothing else is said."""
+    from discreet.query.schema import Bounds  # noqa: PLC0415
+
+    declared = known.declared()
+    for column, (low, high) in zip(columns, ranges, strict=True):
+        if column not in declared:
+            bounds = Bounds(low, high)
+            declared[column] = Bounds(bounds.low, bounds.high, bounds.grid)
+    return declared
+
+
+def _published(stored: Stored) -> Published:
+    from discreet.curator.published import Published  # noqa: PLC0415
+    from discreet.curator.release import Release  # noqa: PLC0415
+
+    found = stored.found()
+    return Published.of(found if isinstance(found, Release) else found.release)
+
+
+@spread
+def range(
+    stored: Stored,
+    spans: Annotated[
+        list[str], typer.Argument(metavar="LOW:HIGH...", help="From where to where, on each axis.")
+    ],
+    confidence: Level = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Count in a range, or in a rectangle, of what was published; free.
+
+    Example: [bold]discreet range 3f2a 40000:90000 --policy policy.toml[/bold]
+    """
+    found = _published(stored).rectangle(
+        *(pair_of("LOW:HIGH", span) for span in spans), confidence=confidence
+    )
+    _told([(" and ".join(spans), found)], "n", as_json=as_json)
+
+
+@spread
+def quantile(
+    stored: Stored,
+    shares: Annotated[
+        list[str], typer.Argument(metavar="SHARE...", help="Such as 0.5 for the median.")
+    ],
+    confidence: Level = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Find the value below which a share lies, of what was published over one column; free.
+
+    Example: [bold]discreet quantile 3f2a 0.25 0.5 0.75 --policy policy.toml[/bold]
+    """
+    published = _published(stored)
+    found = [(share, published.quantile(share, confidence=confidence)) for share in shares]
+    _told(found, published.axes[0].of, as_json=as_json)
+
+
+def _told(found: list[tuple[str, Counted]], name: str, *, as_json: bool) -> None:
+    if as_json:
+        told = [
+            {"of": of, "value": x.value, "low": x.low, "high": x.high, "confidence": x.confidence}
+            for of, x in found
+        ]
+        typer.echo(json.dumps(told, indent=2))
+        return
+    longest = max(len(of) for of, _ in found)
+    for of, x in found:
+        ends = f"{x.low:,.6g} to {x.high:,.6g}"
+        typer.echo(f"{of:<{longest}}  {name} {x.value:,.6g}  ({x.confidence:.0%}: {ends})")

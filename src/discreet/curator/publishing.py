@@ -1,0 +1,137 @@
+"""From a table to a publication: what is counted, what it costs, and how counts become public.
+
+Guarantee. `Publication.published` has the guarantee of its price, whatever the cells are.
+Neighbours. As the table's unit says.
+Assumes. The price was charged, and the source's bits are used for nothing else.
+Proof. One person moves the cells by `counted.sensitivity` at most (`discreet.query.cells`), which
+is what the adaptive tree is told (`discreet.publish.histogram`); the rest sees its output only.
+Tested by tests/curator/test_publishing.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.curator.answering import Answering
+from discreet.curator.claims import Asked
+from discreet.curator.published import Published, question_of
+from discreet.engines.base import Engine
+from discreet.errors import ParameterError
+from discreet.exact import Exact, whole
+from discreet.noise.source import Source
+from discreet.privacy.guarantee import epsilon_of
+from discreet.privacy.loss import PureLoss
+from discreet.publish.histogram import adaptive_tree
+from discreet.publish.tree.domain import Cells as Private
+from discreet.query.cells import Axis, Counted, counted
+from discreet.query.options import SMALLEST_EPSILON, not_below
+from discreet.query.request import Cells
+from discreet.query.schema import Schema
+
+__all__ = ["Publication", "axes_of", "publication"]
+
+
+def axes_of(
+    columns: str | Sequence[str],
+    bins: int | Sequence[int],
+    ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]],
+) -> tuple[Axis, ...]:
+    """The axes of a grid, as people say them."""
+    if isinstance(columns, str):
+        return (_axis(columns, bins, ranges),)
+    several: tuple[object, ...] = (bins, ranges)
+    if not all(isinstance(one, Sequence) and len(one) == len(columns) for one in several):
+        problem = f"must be {len(columns)} numbers and pairs, one for each of the columns"
+        raise ParameterError("bins and ranges", None, problem)
+    return tuple(_axis(*one) for one in zip(columns, bins, ranges, strict=True))  # type: ignore[arg-type]
+
+
+def _axis(of: str, bins: Any, ends: object) -> Axis:
+    if not isinstance(ends, Sequence) or isinstance(ends, str) or len(ends) != 2:
+        raise ParameterError("range", None, f"of {of} must be a pair (low, high)")
+    return Axis(of, ends[0], ends[1], whole(bins, name="bins", at_least=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A publication that is decided and not charged yet.
+
+    Attributes:
+        schema: the table.
+        counted: what is asked of the engine, and how far a person moves it.
+        statement: the same, for the engine.
+        where: only rows for which this holds, as it was said.
+        epsilon: the price.
+    """
+
+    schema: Schema
+    counted: Counted
+    statement: str
+    where: str | None
+    epsilon: Fraction
+
+    @property
+    def loss(self) -> PureLoss:
+        """What it leaks."""
+        return PureLoss(epsilon=self.epsilon, neighbours=self.schema.unit.neighbours)
+
+    @property
+    def asked(self) -> Asked:
+        """What is published, for the ledger: the same for equal publications."""
+        axes = [axis.to_dict() for axis in self.counted.axes]
+        text = question_of(self.schema.name, self.where, self.counted.axes)
+        told = {"publish": {"axes": axes, "where": self.where, "by": "adaptive tree"}}
+        return Asked(text, told, (str(self.epsilon), "None", "None"), ("n",))
+
+    def made(
+        self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
+    ) -> Published:
+        """Look at the data, once it is charged. For an analyst a failure is an empty table."""
+        (cells,) = answering.look(self.counted.request, self.statement)
+        try:
+            return self.published(cells, source, confidence=confidence, at=at)
+        except Exception as fault:
+            if answering.audience == "owner":
+                raise
+            answering.tell(fault)
+        return self.published({}, source, confidence=confidence, at=at)
+
+    def published(
+        self, cells: Cells, source: Source, *, confidence: Fraction, at: datetime
+    ) -> Published:
+        """Measure the cells and forget them.
+
+        Args:
+            cells: the exact counts of the cells that hold anybody.
+            source: of the noise.
+            confidence: of the intervals.
+            at: when it was asked.
+        """
+        shape = self.counted.shape
+        keys = np.array(list(cells), dtype=np.int64).reshape(-1, len(shape))
+        counts = np.array([totals[0] for totals in cells.values()], dtype=np.int64)
+        made = adaptive_tree(
+            Private.sparse(shape, keys, counts), epsilon=self.epsilon,
+            sensitivity=self.counted.sensitivity, neighbours=self.schema.unit.neighbours,
+            source=source,
+        )  # fmt: skip
+        return Published(
+            table=self.schema.name, where=self.where, axes=self.counted.axes, histogram=made,
+            scale=self.counted.scale, confidence=confidence, asked_at=at,
+        )  # fmt: skip
+
+
+def publication(
+    schema: Schema, engine: Engine, axes: Sequence[Axis], where: str | None, *, epsilon: Exact
+) -> Publication:
+    """Decide everything that needs no data; refused here, nothing was charged."""
+    price = epsilon_of(epsilon)
+    not_below(price, SMALLEST_EPSILON, name="epsilon")
+    wanted = counted(schema, axes, where)
+    return Publication(schema, wanted, engine.statement(wanted.request), where, price)

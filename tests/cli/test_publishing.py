@@ -1,0 +1,71 @@
+import json
+
+import pytest
+
+PUBLISH = ("publish", "payroll.csv", "salary", "--range", "0:400000")
+
+
+def test_a_file_is_published_and_asked_for_free(here, run):
+    made = run(*PUBLISH, "--bins", "256", "--epsilon", "0.5")
+    assert "0.5-differential privacy" in made.stdout
+    assert "charged epsilon 0.5 · left epsilon 9.5 of 10 · release " in made.stderr
+    name = made.stderr.partition("release ")[2].split()[0]
+    told = json.loads(run("range", name, "40000:90000", "--ledger", "payroll.csv", "--json").stdout)
+    assert told[0]["low"] <= told[0]["value"] <= told[0]["high"]
+    found = run("quantile", name[:6], "0.25", "0.5", "--ledger", "payroll.csv").stdout
+    assert len(found.splitlines()) == 2
+    assert "salary" in found
+    again = run(*PUBLISH, "--bins", "256", "--epsilon", "0.5")
+    assert again.stdout == made.stdout
+    assert again.stderr.startswith("free: asked before")
+
+
+def test_a_policy_is_published_under_an_allowance(registered, run):
+    made = run("publish", "policy.toml", "salary", "--range", "0:400000", "--epsilon", "0.25",
+               "--as", "alice", "--json")  # fmt: skip
+    told = json.loads(made.stdout)
+    assert told["charged"] == "epsilon 0.25"
+    name = told["record"]["id"]
+    assert " n " in run("range", name, "40000:90000", "--policy", "policy.toml",
+                        "--confidence", "0.5").stdout  # fmt: skip
+
+
+def test_two_columns_and_a_picture(here, run):
+    run("publish", "payroll.csv", "salary", "year", "--bins", "16,4", "--range", "0:400000",
+        "--range", "2021:2025", "--epsilon", "1", "--plot", "grid.svg")  # fmt: skip
+    assert (here / "grid.svg").read_text().startswith("<svg")
+
+
+def test_without_a_ledger_and_from_a_json_file(here, run):
+    made = run(*PUBLISH, "--epsilon", "1", "--no-ledger", "--json")
+    assert "nobody adds up" in made.stderr
+    (here / "made.json").write_text(made.stdout)
+    assert "salary" in run("quantile", "made.json", "0.5").stdout
+    assert not (here / "payroll.csv.ledger").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (("salary", "--epsilon", "1"), "--range must say"),
+        (("salary", "--range", "0:10", "--range", "0:10", "--epsilon", "1"), "--range must say"),
+        (("salary", "--range", "0:10", "--within", "5"), "price of a publication"),
+        (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "2,3"), "--bins"),
+        (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "x"), "--bins"),
+        (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "0"), "bins"),
+        (("salary", "--range", "9:1", "--epsilon", "1"), "low below high"),
+        (("salary", "--range", "0:10", "--epsilon", "0"), "epsilon"),
+        (("nothing", "--range", "0:10", "--epsilon", "1"), "nothing"),
+        (("salary", "--range", "0:10", "--epsilon", "1", "--as", "alice"), "policy"),
+    ],
+)
+def test_what_is_wrong_is_said(here, run, args, problem):
+    found = run("publish", "payroll.csv", *args, code=2)
+    assert problem in found.stderr
+
+
+def test_an_answer_to_one_question_is_no_publication(here, run):
+    made = run("count", "payroll.csv", "--epsilon", "1")
+    name = made.stderr.partition("release ")[2].split()[0]
+    found = run("range", name, "0:1", "--ledger", "payroll.csv", code=2)
+    assert "no publication" in found.stderr
