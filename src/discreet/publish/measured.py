@@ -93,6 +93,11 @@ class Terms:
         """Epsilon-differential privacy."""
         return PureDP(self.epsilon, self.neighbours)
 
+    @property
+    def privacy_loss(self) -> PureLoss:
+        """A loss of at most epsilon, always."""
+        return PureLoss(neighbours=self.neighbours, epsilon=self.epsilon)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noisy:
@@ -226,7 +231,7 @@ class Measured(ABC):
     @property
     def privacy_loss(self) -> PureLoss:
         """What the publication leaks, as a value that an accountant can add up."""
-        return PureLoss(neighbours=self.terms.neighbours, epsilon=self.terms.epsilon)
+        return self.terms.privacy_loss
 
     @property
     @abstractmethod

@@ -270,7 +270,7 @@ class RunningCount:
     @property
     def privacy_loss(self) -> PureLoss:
         """What all answers together leak."""
-        return PureLoss(neighbours=self.terms.neighbours, epsilon=self.terms.epsilon)
+        return self.terms.privacy_loss
 
     def add(self, count: int) -> Prefix:
         """The events of the next step; returns the estimate of all so far."""
