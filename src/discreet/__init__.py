@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from discreet.version import VERSION
 
 if TYPE_CHECKING:
-    from discreet import audit, local, sensitivity
+    from discreet import audit, local, publish, sensitivity
     from discreet.client.remote import Remote, connect
     from discreet.curator.curator import Curator
+    from discreet.curator.published import Published
     from discreet.curator.record import Record
     from discreet.curator.release import Release
     from discreet.curator.session import Session
@@ -78,6 +79,7 @@ __version__ = VERSION
 _HOMES = {
     "discreet.client.remote": ("Remote", "connect"),
     "discreet.curator.curator": ("Curator",),
+    "discreet.curator.published": ("Published",),
     "discreet.curator.record": ("Record",),
     "discreet.curator.release": ("Release",),
     "discreet.curator.session": ("Session",),
@@ -135,6 +137,7 @@ _MODULES = {
     "compose": "discreet.privacy.compose",
     "local": "discreet.local",
     "losses": "discreet.privacy.loss",
+    "publish": "discreet.publish",
     "sensitivity": "discreet.sensitivity",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -172,6 +175,7 @@ __all__ = [
     "PerRow",
     "PermuteAndFlip",
     "PublicTable",
+    "Published",
     "PureDP",
     "Query",
     "QueryError",
@@ -205,6 +209,7 @@ __all__ = [
     "local",
     "loss_from_dict",
     "losses",
+    "publish",
     "rational",
     "sample_sensitivity",
     "sensitivity",

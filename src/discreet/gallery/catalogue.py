@@ -16,6 +16,7 @@ from discreet.gallery import (
     l1_error,
     mean,
     models,
+    publish,
     randomized_response,
     salaries,
     truncated,
@@ -42,6 +43,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         game.EXPERIMENT,
         models.EXPERIMENT,
         budget.EXPERIMENT,
+        publish.EXPERIMENT,
     )
 }
 """In the order in which they are best read."""
