@@ -27,6 +27,7 @@ from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.geometric import BlockedGeometric, TruncatedGeometric, TwoSidedGeometric
 from discreet.noise.geometric import Geometric as OneSidedGeometric
 from discreet.noise.law import Law
+from discreet.noise.polya import Logarithmic, Poisson, cluster_attempt
 from discreet.noise.source import Source
 from discreet.noise.staircase import IntegerStaircase
 from discreet.noise.table import inversion
@@ -94,6 +95,9 @@ def samplers() -> list[SamplerCase]:
         _table(IntegerStaircase(two, 10, 4)),
         _table(DiscreteGaussian(Fraction(100))),
         _table(DifferenceCoin(one, half)),
+        _clusters(Fraction(1, 3)),
+        _table(Logarithmic(half)),
+        _table(Poisson(half, Fraction(1, 10))),
     ]
 
 
@@ -140,6 +144,14 @@ def _gaussian(sigma_squared: Fraction) -> SamplerCase:
 
     law = DiscreteGaussian(sigma_squared)
     return SamplerCase(f"discrete Gaussian, variance {sigma_squared}", law, range(-12, 13), walked)
+
+
+def _clusters(rate: Fraction) -> SamplerCase:
+    def walked() -> Walk:
+        return walk(lambda source: cluster_attempt(rate, source))
+
+    name = f"size of a cluster, rate {rate}: classes of sizes"
+    return SamplerCase(name, Logarithmic(rate), range(1, 21), walked)
 
 
 def _table(law: Law) -> SamplerCase:
