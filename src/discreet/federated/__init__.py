@@ -2,10 +2,11 @@
 
 Names are loaded when they are first used.
 
->>> from discreet import federated
->>> shares = federated.Shares(epsilon=1, nodes=3)
->>> isinstance(shares.total([shares.share(value) for value in (3, 1, 4)]), int)
-True
+>>> from discreet import Budget, Geometric, federated
+>>> data = federated.federate_array([3, 1, 4, 1, 5, 9], 3, budget=lambda: Budget(epsilon=1))
+>>> data.configure_data_access(federated.Through(Geometric(epsilon="0.5"), query=sum))
+>>> len(data.query())
+3
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
+    "Access": "discreet.federated.access",
+    "FederatedData": "discreet.federated.data",
+    "Node": "discreet.federated.node",
     "Shares": "discreet.federated.shares",
+    "Through": "discreet.federated.access",
+    "federate_array": "discreet.federated.data",
     "join": "discreet.federated.secret",
     "split": "discreet.federated.secret",
 }
