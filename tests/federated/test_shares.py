@@ -114,6 +114,12 @@ def test_the_price_of_tolerance_is_variance():
     assert safe.error("0.95") >= plain.error("0.95")
 
 
+def test_the_whole_move_of_a_person_counts():
+    shares = Shares(epsilon=1, nodes=2, sensitivity=3)
+    found = largest(shares.noise_law(1), 3, 6)
+    assert abs(found.upper - shares.loss_bounds(1).upper) < Fraction(1, 1 << 50)
+
+
 def test_several_numbers_lose_as_many_times():
     one = Shares(epsilon=1, nodes=4).loss_bounds(3)
     four = Shares(epsilon=4, nodes=4, changes=4).loss_bounds(3)

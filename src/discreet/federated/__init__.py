@@ -16,10 +16,12 @@ from typing import Any
 
 _HOME = {
     "Access": "discreet.federated.access",
+    "Combined": "discreet.federated.combined",
     "FederatedData": "discreet.federated.data",
     "Node": "discreet.federated.node",
     "Shares": "discreet.federated.shares",
     "Through": "discreet.federated.access",
+    "ask_all": "discreet.federated.asking",
     "federate_array": "discreet.federated.data",
     "join": "discreet.federated.secret",
     "split": "discreet.federated.secret",

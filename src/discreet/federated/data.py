@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from discreet.federated.node import Node, access_at, budget_at
 from discreet.privacy.budget import Chargeable
 from discreet.privacy.loss import loss_of
 
-__all__ = ["FederatedData", "federate_array"]
+__all__ = ["FederatedData", "even_parts", "federate_array"]
 
 Budgets = Chargeable | Callable[[], Chargeable]
 
@@ -126,17 +127,21 @@ def federate_array(
     >>> len(data.query())
     4
     """
+    data = FederatedData(budget=budget)
+    for rows in even_parts(array, num_data_nodes):
+        data.add_data_node(rows)
+    return data
+
+
+def even_parts(array: NDArray[Any] | Sequence[Any], parts: int) -> list[Any]:
+    """The rows in so many parts, whose sizes differ by one at most."""
     rows: Any = array
     flat = isinstance(rows, str) or (isinstance(rows, np.ndarray) and not rows.ndim)
     if flat or not isinstance(rows, np.ndarray | Sequence):
         raise InputTypeError("rows are needed here: an array or a list; nothing was kept")
-    n = whole(num_data_nodes, name="num_data_nodes", at_least=1)
+    n = whole(parts, name="num_data_nodes", at_least=1)
     if not n <= len(rows):
         raise ParameterError("num_data_nodes", n, "must be at most the number of rows")
     size, more = divmod(len(rows), n)
-    data, start = FederatedData(budget=budget), 0
-    for place in range(n):
-        stop = start + size + (place < more)
-        data.add_data_node(rows[start:stop])
-        start = stop
-    return data
+    starts = [place * size + min(place, more) for place in range(n + 1)]
+    return [rows[start:stop] for start, stop in pairwise(starts)]

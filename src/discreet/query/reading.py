@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.geometric import Geometric
 from discreet.mechanisms.selection import PermuteAndFlip
 from discreet.mechanisms.sums import laplace_sum
 from discreet.query.blocks import BRANCHES, Block, Form, number_of_bins
@@ -40,7 +41,16 @@ from discreet.query.kinds import Number
 from discreet.query.plan import Aggregate
 from discreet.query.price import Measured, Noise, variance_of
 
-__all__ = ["Estimate", "half_width", "read", "standard_deviation"]
+__all__ = [
+    "Estimate",
+    "count_form",
+    "half_width",
+    "read",
+    "standard_deviation",
+    "sum_form",
+    "used_by",
+    "width_of",
+]
 
 Value = int | float | None
 _RAREST = Fraction(1, 10**30)
@@ -280,11 +290,12 @@ def _exp(value: Value) -> float:
 
 def standard_deviation(measured: Measured, form: Form) -> float:
     """Of the noise of a form, in whole rows or steps of the grid."""
-    parts = [float(f) ** 2 * variance_of(n) for f, n in _used(measured, form)]
+    parts = [float(f) ** 2 * variance_of(n) for f, n in used_by(measured, form)]
     return math.sqrt(sum(parts)) / measured.scale
 
 
-def _used(measured: Measured, form: Form) -> list[tuple[Fraction, Noise]]:
+def used_by(measured: Measured, form: Form) -> list[tuple[Fraction, Noise]]:
+    """The noises of a form, each with its factor."""
     return [(f, n) for f, n in zip(form.factors, measured.noise, strict=True) if f]
 
 
@@ -296,28 +307,34 @@ def error_of(noise: Noise, confidence: Fraction) -> int:
 
 def half_width(measured: Measured, form: Form, confidence: Fraction) -> Fraction:
     """How far off a form is with this probability at most, in whole rows or steps of the grid."""
-    used = _used(measured, form)
+    return width_of(used_by(measured, form), confidence) / measured.scale
+
+
+def width_of(used: Sequence[tuple[Fraction, Noise]], confidence: Fraction) -> Fraction:
+    """How far a sum of factors times independent noises is from 0 with this probability at most."""
     if len(used) == 1:
-        return abs(used[0][0]) * error_of(used[0][1], confidence) / measured.scale
+        return abs(used[0][0]) * error_of(used[0][1], confidence)
     risk, number = 1 - confidence, len(used)
     if risk > 10**4 * _LEFT_OUT:
         law = narrow_law(tuple(used))
         if law is not None:
             beyond = 1 - np.cumsum(law.masses) <= float(risk) - 1e-9
-            return Fraction(int(law.distances[np.argmax(beyond)]), law.steps) / measured.scale
+            return Fraction(int(law.distances[np.argmax(beyond)]), law.steps)
     together = sum((abs(f) * error_of(n, 1 - risk / number) for f, n in used), Fraction(0))
     if risk < _RAREST:
-        return together / measured.scale
+        return together
     slack = sum((abs(f) for f, _ in used), Fraction(0))
-    if isinstance(used[0][1], Gaussian):
-        wide = -NormalDist().inv_cdf(float(risk) / 2) * standard_deviation(measured, form)
-        found = Fraction(wide) * measured.scale + slack / 2
+    if all(isinstance(noise, Gaussian) for _, noise in used):
+        spread = math.sqrt(sum(float(f) ** 2 * variance_of(n) for f, n in used))
+        found = Fraction(-NormalDist().inv_cdf(float(risk) / 2) * spread) + slack / 2
+    elif not all(isinstance(noise, Geometric) for _, noise in used):
+        return together
     else:
         scales = [float(abs(f)) * _laplace_scale(n) for f, n in used]
         largest = max(scales)
         rounded = tuple(sorted(math.ceil(1000 * s / largest) / 1000 for s in scales))
         found = Fraction(largest * laplace_sum(rounded, float(risk))) + slack
-    return min(found, together) / measured.scale
+    return min(found, together)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
