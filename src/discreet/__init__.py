@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.version import VERSION
 
 if TYPE_CHECKING:
-    from discreet import audit, local, publish, sensitivity
+    from discreet import audit, federated, local, publish, sensitivity
     from discreet.client.remote import Remote, connect
     from discreet.curator.curator import Curator
     from discreet.curator.published import Published
@@ -135,6 +135,7 @@ _HOMES = {
 _MODULES = {
     "audit": "discreet.audit",
     "compose": "discreet.privacy.compose",
+    "federated": "discreet.federated",
     "local": "discreet.local",
     "losses": "discreet.privacy.loss",
     "publish": "discreet.publish",
@@ -205,6 +206,7 @@ __all__ = [
     "compose",
     "connect",
     "count",
+    "federated",
     "histogram",
     "local",
     "loss_from_dict",
