@@ -51,7 +51,7 @@ def test_the_same_key_is_charged_once(curators):
     first = ask_all(curators, SUM, epsilon="0.5", disjoint=True, key="monday", seconds=50)
     again = ask_all(curators, SUM, epsilon="0.5", disjoint=True, key="monday", seconds=50)
     assert first.rows == again.rows
-    assert first.key == "monday"
+    assert first.key == first.records["north"].id == "monday"
     assert spent(curators["north"]) == "epsilon 0.5"
 
 

@@ -42,8 +42,10 @@ def test_queries_need_a_policy_and_a_name():
 
 
 def test_raw_access_is_refused():
-    for wrong in (UnprotectedAccess(), None, 3):
-        with pytest.raises((ValueError, TypeError)):
+    with pytest.raises(ValueError, match="no epsilon is finite"):
+        noded().configure_data_access("x", UnprotectedAccess())
+    for wrong in (None, 3):
+        with pytest.raises(TypeError):
             noded().configure_data_access("x", wrong)
     with pytest.raises(dp.UnsupportedError):
         _ = noded().private_data
@@ -67,6 +69,17 @@ def test_a_new_filter_resets_nothing():
     with pytest.raises(ExceededPrivacyBudgetError):
         node.query("x")
     assert node.spent("x") == dp.PureDP(4, "replace")
+
+
+def test_a_wider_filter_does_not_lift_a_narrow_one():
+    node = noded()
+    for total in (2, 10):
+        node.configure_data_access(
+            "x", AdaptiveDifferentialPrivacy((total, 0), LaplaceMechanism(1, 1))
+        )
+        node.query("x")
+    with pytest.raises(ExceededPrivacyBudgetError):
+        node.query("x")
 
 
 def test_a_filter_counts_what_came_before():
