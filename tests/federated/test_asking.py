@@ -80,6 +80,7 @@ class Broken:
         raise RuntimeError("row 7 of the private table")
 
 
+@pytest.mark.slow
 def test_slow_dead_and_broken_nodes_are_reported_and_not_waited_for(curators):
     dead = Dead()
     nodes = {**curators, "dead": dead, "broken": Broken()}

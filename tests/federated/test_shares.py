@@ -49,6 +49,7 @@ def largest(law, move, reach):
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     st.fractions("1/3", 3, max_denominator=6),
@@ -66,6 +67,7 @@ def test_the_loss_is_attained_at_no_noise_and_nowhere_exceeded(epsilon, counts, 
     assert abs(found[-1].upper - claimed.upper) < Fraction(1, 1 << 50)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     st.fractions("1/3", 3, max_denominator=6),

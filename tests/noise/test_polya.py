@@ -55,6 +55,7 @@ def test_n_shares_are_a_geometric_value_as_rationals(n):
     assert total == [1] * size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "n"), [(ONE, 3), (Fraction(1, 2), 2), (Fraction(2), 4)])
 def test_differences_add_up_to_two_sided_geometric_noise(rate, n):
     """The laws of n differences convolved, in certified intervals: those of the target meet them.
@@ -101,6 +102,7 @@ def test_the_masses_are_a_law_with_these_moments(rate, shape):
         assert math.isclose(both.mass(k), found, rel_tol=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(rates, shapes, st.integers(0, 6))
 def test_cumulatives_tails_and_masses_agree(rate, shape, k):
@@ -123,6 +125,7 @@ def test_the_shape_one_is_the_geometric_law(rate):
         assert math.isclose(PolyaDifference(rate, ONE).mass(k), TwoSidedGeometric(rate).mass(k))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(rates, st.fractions("1/20", "19/20", max_denominator=20))
 def test_ratios_of_masses_rise_towards_the_geometric_ratio(rate, shape):
@@ -188,6 +191,7 @@ def test_the_number_of_clusters_is_read_off_its_table(shape):
         assert found.agrees_with(k, table.law.mass_bounds(k))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [ONE, Fraction(1, 128), Fraction(6)], ids=str)
 def test_the_size_of_a_cluster_is_read_off_its_table(rate):
     table = inversion(Logarithmic(rate))
@@ -221,6 +225,7 @@ def test_draws_have_the_law(rate, shape):
         assert fit(single, law(rate, shape), cells) > 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("rate", [Fraction(1, 10), Fraction(1, 1000), Fraction(1, 10**7)], ids=str)
 def test_drawn_shares_add_up_at_every_scale(rate):

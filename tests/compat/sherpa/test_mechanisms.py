@@ -130,6 +130,7 @@ def test_noise_has_the_scale_that_was_asked_for():
     assert abs(means[1] - 100) < 30
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_gaussian_noise_is_the_analytic_one():
     """Below the classic sigma sqrt(2 ln(1.25/delta)), which the original needs epsilon < 1 for.
