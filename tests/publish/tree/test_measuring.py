@@ -1,6 +1,7 @@
 """Measuring: exact noise, decisions from published values only, accounts that hold."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -37,8 +38,10 @@ class Watched(Cells):
         return self.last
 
 
-def transcript(monkeypatch, counts, script, *, sensitivity=1):
+def transcript(monkeypatch, counts, script, *, sensitivity=1, step=1):
     """What `measure` asks when the noise happens to make the published values those of a script.
+
+    A stage goes down one depth, so that eight cells have three, with stopping and joining between.
 
     The values go by turns through the script, so that they do not depend on the counts.
     """
@@ -56,7 +59,7 @@ def transcript(monkeypatch, counts, script, *, sensitivity=1):
         epsilon=epsilon,
         sensitivity=sensitivity,
         neighbours="add_or_remove",
-        settings=settings_for(cells.domain),
+        settings=replace(settings_for(cells.domain), step=step),
         source=system_source(),
     )
     return cells.asked, units, measured
@@ -81,22 +84,38 @@ def held(domain, depth, node):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_cell_is_spent_on_more_than_its_account_and_some_on_all_of_it(monkeypatch, shape):
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_no_cell_is_spent_on_more_than_its_account_and_some_on_all_of_it(monkeypatch, shape, step):
     """Cell by cell, over scripts that lead to every kind of decision."""
-    domain, nobody = Domain(shape), np.zeros(shape, dtype=np.int64)
     fullest = 0
     for script in SCRIPTS:
-        asked, units, _ = transcript(monkeypatch, nobody, script)
-        spent = np.zeros(shape, dtype=np.int64)
-        for (depths, nodes), taken in zip(asked, units, strict=True):
-            for depth, node, unit in zip(depths, nodes, taken, strict=True):
-                inside = held(domain, depth, node)
-                assert inside.any(), "a node of the padding was measured"
-                spent[inside] += unit
+        spent = spending(monkeypatch, shape, script, step)
         assert spent.max() <= UNITS
         assert spent.min() > UNITS - 4 * SCRAP  # joining wastes next to nothing
         fullest = max(fullest, int(spent.max()))
     assert fullest == UNITS
+
+
+def test_accounts_hold_where_siblings_with_different_accounts_are_joined(monkeypatch):
+    """That takes four stages; the values are drawn, repeatably, mostly small."""
+    rng = np.random.default_rng(1)
+    for _ in range(150):
+        script = rng.choice([-3, 3, 12, 40, 500], 100, p=[0.3, 0.2, 0.2, 0.2, 0.1]).tolist()
+        spent = spending(monkeypatch, (32,), script, 1)
+        assert UNITS - 8 * SCRAP < spent.min() <= spent.max() <= UNITS
+
+
+def spending(monkeypatch, shape, script, step):
+    """Units spent on each cell, added up one by one."""
+    domain, nobody = Domain(shape), np.zeros(shape, dtype=np.int64)
+    spent = np.zeros(shape, dtype=np.int64)
+    asked, units, _ = transcript(monkeypatch, nobody, script, step=step)
+    for (depths, nodes), taken in zip(asked, units, strict=True):
+        for depth, node, unit in zip(depths, nodes, taken, strict=True):
+            inside = held(domain, depth, node)
+            assert inside.any(), "a node of the padding was measured"
+            spent[inside] += unit
+    return spent
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -107,7 +126,7 @@ def test_what_is_asked_depends_on_published_values_only(monkeypatch, shape, scri
     A true count that took part in a decision would show between these: 0 and 2,000 in a cell lie on
     either side of every threshold.
     """
-    datasets = [*people(shape, 2), *(2000 * counts for counts in people(shape, 2))]
+    datasets = [*people(shape, 1), *(2000 * counts for counts in people(shape, 1))]
     every = [transcript(monkeypatch, counts, script)[:2] for counts in datasets]
     assert all(each == every[0] for each in every)
 
