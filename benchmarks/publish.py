@@ -128,7 +128,7 @@ def sizes():
     rows = []
     for epsilon in ("0.1", "1"):
         took, pieces = {name: [] for name in cases}, {}
-        for _ in range(3):
+        for _ in range(2):
             for name, cells in cases.items():
                 start = time.process_time()
                 found = adaptive_tree(cells(), epsilon=epsilon)
@@ -162,10 +162,10 @@ def coverage():
         row = [name]
         for scale in (1_000, 10_000, 100_000):
             held, width = [], []
-            for _ in range(20):
+            for _ in range(10):
                 counts = rng.multinomial(scale, shape / shape.sum())
                 found = adaptive_tree(counts, epsilon=EPSILON)
-                for _ in range(15):
+                for _ in range(10):
                     low, high = sorted(rng.choice(1025, 2, replace=False).tolist())
                     answer, true = found.range(low, high), counts[low:high].sum()
                     held.append(answer.low - 0.5 <= true <= answer.high + 0.5)
