@@ -703,3 +703,12 @@ def test_a_handed_out_record_is_what_the_store_holds(curator):
     record = curator.ask(COUNT, epsilon="0.3")
     assert curator.record(record.id) == record
     assert replace(record, analyst="x") != record
+
+
+def test_a_stored_answer_alone_is_not_improved(curator):
+    curator.ask(COUNT, epsilon="0.2", analyst="alice")
+    fine = curator.ask(COUNT, epsilon="0.4", analyst="alice")
+    alone = curator.record(fine.id, alone=True)
+    assert str(alone.release.guarantee.epsilon) == "2/5"
+    assert "combined" not in " ".join(alone.release.notes)
+    assert str(curator.record(fine.id).release.guarantee.epsilon) == "3/5"

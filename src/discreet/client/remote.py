@@ -149,10 +149,10 @@ class Remote:
             one.name: one for one in found if analyst is None or one.name.endswith(f"@{analyst}")
         }
 
-    def record(self, key: str) -> Record:
-        """A stored answer, by its key; free."""
+    def record(self, key: str, *, alone: bool = False) -> Record:
+        """A stored answer, by its key; free. Alone, it is not improved by earlier answers."""
         try:
-            return _record(self._wire.get("releases", key))
+            return _record(self._wire.get("releases", key, alone="true" if alone else None))
         except QueryError:
             raise ParameterError("release", key, "is not stored here; releases() lists") from None
 

@@ -209,13 +209,15 @@ def handed_out(
     return replace(record, release=release)
 
 
-def record_of(ledger: Ledger, found: Done) -> Record:
-    """A stored answer, as its asker was handed it."""
+def record_of(ledger: Ledger, found: Done, *, alone: bool = False) -> Record:
+    """A stored answer, as its asker was handed it; or alone, not improved by earlier ones."""
     record, counts = own_record(found), found.info.get("counts", ())
+    if alone:
+        return record
     return handed_out(ledger, record, canon=found.canon, analyst=found.analyst, counts=counts)
 
 
-def found_record(ledger: Ledger, key: str) -> Record:
+def found_record(ledger: Ledger, key: str, *, alone: bool = False) -> Record:
     """The stored answer of a key, or of the beginning of one."""
     done = ledger.answer(key)
     if done is None and len(key) >= SHORTEST:
@@ -226,4 +228,4 @@ def found_record(ledger: Ledger, key: str) -> Record:
         done = ledger.answer(found[0]) if found else None
     if done is None:
         raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists all")
-    return record_of(ledger, done)
+    return record_of(ledger, done, alone=alone)

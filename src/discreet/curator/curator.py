@@ -189,9 +189,12 @@ class Curator:
             return found
         return {n: a for n, a in found.items() if n.endswith(f"@{self._known(analyst)}")}
 
-    def record(self, key: str) -> Record:
-        """A stored answer, by its key or the beginning of it; free."""
-        return found_record(self.ledger, key)
+    def record(self, key: str, *, alone: bool = False) -> Record:
+        """A stored answer, by its key or the beginning of it; free.
+
+        As it was handed out, or `alone`: with the noise of one law, not improved by earlier ones.
+        """
+        return found_record(self.ledger, key, alone=alone)
 
     def retire(self, dataset: str, block: str | None = None) -> tuple[str, ...]:
         """Seal the budgets behind a dataset, or one part: nothing is answered from it any more."""

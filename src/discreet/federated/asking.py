@@ -56,8 +56,8 @@ class Asked(Protocol):
     def ask(self, question: str, /, **price: Any) -> Any:
         """Charge, answer, and return a record with its release."""
 
-    def record(self, key: str) -> Any:
-        """A stored record."""
+    def record(self, key: str, *, alone: bool) -> Any:
+        """A stored record; alone, it is not improved by earlier answers."""
 
 
 def ask_all(  # noqa: PLR0913 - every word that a question may say
@@ -181,7 +181,7 @@ def _ask(
         raise RemoteError("the time was over before it was asked", kind="unreachable")
     record = node.ask(question, **price)
     if _improved(record):  # the stored answer has noise of one known law
-        record = node.record(record.id)
+        record = node.record(record.id, alone=True)
     answer = Answer(record.release, columns)
     if _improved(record) or not agrees(answer):
         raise QueryError("its noise is not what its declaration and the price would make it")

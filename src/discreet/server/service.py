@@ -309,12 +309,12 @@ class Service:
         family = policy.families[dataset.family]
         return metadata(dataset, schema, family=family, defaults=policy.defaults, most=most)
 
-    def record(self, who: Credential, key: str) -> Record:
+    def record(self, who: Credential, key: str, *, alone: bool = False) -> Record:
         """A stored answer, as somebody may see it: an analyst the own ones, by their whole name."""
         done = self.ledger.answer(key) if _KEY.fullmatch(key) else None
         own = done is not None and (who.person.role != "analyst" or done.analyst == who.person.name)
         if own and done is not None and not key.startswith("find-"):
-            record = record_of(self.ledger, done)
+            record = record_of(self.ledger, done, alone=alone)
             if who.may_see(record.dataset):
                 return self.shown(who, record)
         raise Problem("not_found", f"there is no release {key[:60]!r} for you")

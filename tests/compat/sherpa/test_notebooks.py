@@ -29,11 +29,11 @@ def expected_distance():
 
 def experiment(sensitivity, epsilon):
     """As in the notebook: 500 people report their heights, and the mean is read off."""
-    true_heights = NormalDistribution(170, 1).sample(500)
-    federated_array = federate_array(true_heights, len(true_heights))
-    federated_array.configure_data_access(LaplaceMechanism(sensitivity, epsilon))
-    result = federated_array.query()
-    return federated_array, np.abs(np.mean(true_heights) - np.mean(result))
+    heights = NormalDistribution(170, 1).sample(500)
+    data = federate_array(heights, len(heights))
+    data.configure_data_access(LaplaceMechanism(sensitivity, epsilon))
+    result = data.query()
+    return data, np.abs(np.mean(heights) - np.mean(result))
 
 
 def test_the_expected_sensitivity():

@@ -46,11 +46,14 @@ def releases(who: Anyone, request: Request, page: Annotated[Page, Query()]) -> d
     },
     dependencies=[Depends(in_turn)],
 )
-def release(key: str, who: Anyone, request: Request) -> Any:
-    """A stored answer; with an ending (.csv, .svg, .png, .html, .vl.json) in that form."""
+def release(key: str, who: Anyone, request: Request, alone: bool = False) -> Any:  # noqa: FBT001, FBT002
+    """A stored answer; with an ending (.csv, .svg, .png, .html, .vl.json) in that form.
+
+    As it was handed out, or `alone`: not improved by the asker's earlier answers.
+    """
     name, _, ending = key.partition(".")
     service = service_of(request)
-    record = service.record(who, name)
+    record = service.record(who, name, alone=alone)
     if not ending:
         return record.to_dict()
     if ending not in _TYPES:
