@@ -126,7 +126,7 @@ def test_wider_confidence_wider_interval(line):
 
 
 def test_quantiles_and_shares_have_intervals_that_hold_the_truth(line):
-    """A single release at a confidence of 1 - 1e-6 would still be a chance; 0.999 and far off."""
+    """To ten cells of about 260 people each: the noise of a count is about 20 at this epsilon."""
     counts, found = line
     upto = np.cumsum(counts)
     median = int(np.searchsorted(upto, upto[-1] / 2))
