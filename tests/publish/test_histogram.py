@@ -97,12 +97,13 @@ def test_a_sparse_domain_costs_what_its_people_cost():
 @pytest.mark.statistical
 @pytest.mark.slow
 def test_intervals_hold():
-    """At least 93 % of the 95 % intervals of random ranges hold the truth, on five made-up shapes.
+    """At least 92 % of the 95 % intervals of random ranges hold the truth, on five made-up shapes.
 
     200 releases of 6 ranges each (five shapes, two scales, epsilon 0.1). Ranges of one release go
-    wrong together, so a release is taken as one observation with values between 0 and 1. The true
-    mean of the share that holds is about 0.975 with a deviation of 0.09 between releases; that the
-    mean of 200 is below 0.93 is seven standard errors away: a false alarm below 1e-9.
+    wrong together, so a release is one observation between 0 and 1. Measured apart, 200 releases
+    had a mean of 0.968 and a deviation of 0.084: 0.92 is eight standard errors below, a false alarm
+    below 1e-9, even if the true mean is one and a half standard errors lower. The mean is over the
+    shapes: a few occupied cells at 1,000 people had 0.89 (20 releases), flat data 1.00.
     """
     rng = np.random.default_rng(7)
     held = []
@@ -115,7 +116,7 @@ def test_intervals_hold():
                 spans = [sorted(rng.choice(513, 2, replace=False).tolist()) for _ in range(6)]
                 answers = [(counts[a:b].sum(), found.range(a, b)) for a, b in spans]
                 held.append(np.mean([x.low - 0.5 <= true <= x.high + 0.5 for true, x in answers]))
-    assert np.mean(held) >= 0.93
+    assert np.mean(held) >= 0.92
 
 
 def test_wider_confidence_wider_interval(line):
