@@ -24,6 +24,10 @@ def story(curator, analyst=None):
     assert record.release == again.release
     stored = curator.record(record.id)
     told += [record.plan, record.cost, stored.release == record.release, record.release.columns]
+    made = curator.publish("pay", bins=50, ranges=(0, 1000), epsilon="0.1", key="tuesday", **who)
+    assert curator.record(made.id).release == made.release
+    assert dp.Published.of(made.release).total().value >= 0
+    told += [made.plan, made.cost, made.release.columns]
     told += [account.left.said("pure") for account in curator.accounts("alice").values()]
     for wrong, kind in (("SELECT x FROM payroll", QueryError), (COUNT, BudgetExceededError)):
         with pytest.raises(kind) as caught:
@@ -36,7 +40,7 @@ def test_one_line_changes(server, tmp_path):
     with dp.connect(server.address, server.keys["alice"]) as curator:
         remote = story(curator)
         assert curator.datasets == ("payroll",)
-        assert [one["cost"] for one in curator.releases()] == ["epsilon 0.5"]
+        assert [one["cost"] for one in curator.releases()] == ["epsilon 0.1", "epsilon 0.5"]
         played = curator.rehearse(COUNT, epsilon="0.5")
         assert len(played.release) == 3
     (tmp_path / "here").mkdir()

@@ -78,6 +78,9 @@ POST /api/preview ghost                404   404  404   403     404  404  403
 POST /api/ask wages                    200   200  404   403     404  404  403
 POST /api/ask orders                   200   404  200   403     200  200  403
 POST /api/ask ghost                    404   404  404   403     404  404  403
+POST /api/publish wages                200   200  404   403     404  404  403
+POST /api/publish orders               200   404  200   403     200  200  403
+POST /api/publish ghost                404   404  404   403     404  404  403
 GET /api/releases                      200   200  200   200     200  200  200
 GET /api/releases/{key} alice          200   200  404   200     404  404  404
 GET /api/releases/{key} alice.csv      200   200  404   200     404  404  404
@@ -88,6 +91,8 @@ GET /api/releases/{key} ghost          404   404  404   404     404  404  404
 POST /api/releases/{key}/derive alice  200   200  404   200     404  404  404
 POST /api/releases/{key}/derive bob    200   404  200   200     404  200  200
 POST /api/releases/{key}/derive ghost  404   404  404   404     404  404  404
+POST /api/releases/{key}/counts alice  422   422  404   422     404  404  404
+POST /api/releases/{key}/counts ghost  404   404  404   404     404  404  404
 GET /api/ledger                        200   403  403   200     403  403  403
 GET /api/ledger/head                   200   403  403   200     403  403  403
 GET /api/ledger/verify                 200   403  403   200     403  403  403
@@ -177,6 +182,14 @@ def request(server, route, about, number=0):
         "/api/rehearse": asked,
         "/api/preview": asked,
         "/api/ask": asked,
+        "/api/publish": {
+            "columns": ["pay"],
+            "bins": [8],
+            "ranges": [[0, 1000]],
+            "dataset": name,
+            "epsilon": "0.01",
+        },
+        "/api/releases/{key}/counts": {"boxes": [[[0, 500]]]},
         "/api/releases/{key}/derive": {"by": ["dept"]},
         "/api/policy": {"text": server.text},
         "/api/policy/check": {"text": server.text},

@@ -14,7 +14,7 @@ Tested by tests/client/test_remote.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -230,6 +230,38 @@ class Remote:
             body["with_what_is_left"] = True
         asking = None if with_what_is_left else key or new_asking()
         return _record(self._wire.post("ask", body=body, asking=asking))
+
+    def publish(  # noqa: PLR0913 - every word that a publication may say
+        self,
+        columns: str | Sequence[str],
+        /,
+        *,
+        bins: int | Sequence[int],
+        ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]],
+        where: str | None = None,
+        epsilon: Exact,
+        analyst: str | None = None,
+        dataset: str | None = None,
+        block: str | None = None,
+        key: str | None = None,
+        deadline: int | None = None,
+    ) -> Record:
+        """Charge once, and publish counts that answer any number of questions, all at the server.
+
+        The arguments are those of `Curator.publish`, and `deadline`, as for `ask`.
+        """
+        if analyst is not None:
+            self._is(analyst)
+        one = isinstance(columns, str)
+        spans: Any = [ranges] if one else ranges
+        said: dict[str, Any] = {
+            "columns": [columns] if one else list(columns), "bins": [bins] if one else bins,
+            "ranges": [[str(rational(end, name="range")) for end in span] for span in spans],
+            "where": where, "epsilon": str(rational(epsilon, name="epsilon")), "dataset": dataset,
+            "block": block, "deadline": deadline,
+        }  # fmt: skip
+        body = {name: value for name, value in said.items() if value is not None}
+        return _record(self._wire.post("publish", body=body, asking=key or new_asking()))
 
     # inside
 

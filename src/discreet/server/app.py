@@ -18,7 +18,15 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from discreet.errors import DiscreetError
-from discreet.server.api import datasets, ledgers, owners, questions, registering, releases
+from discreet.server.api import (
+    datasets,
+    ledgers,
+    owners,
+    publications,
+    questions,
+    registering,
+    releases,
+)
 from discreet.server.api.statuses import statuses
 from discreet.server.guard import Guard
 from discreet.server.identity import Anyone, checked_routes, service_of
@@ -88,7 +96,7 @@ def _bare(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | Non
 
 def _routes(app: FastAPI) -> None:
     pages = (assets, signing, analyst, owner, auditor)
-    for one in (datasets, questions, releases, ledgers, owners, registering, *pages):
+    for one in (datasets, questions, publications, releases, ledgers, owners, registering, *pages):
         app.include_router(one.routes)
 
     @app.get("/health/live", tags=["health"])

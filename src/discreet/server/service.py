@@ -14,7 +14,7 @@ from __future__ import annotations
 import queue
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -277,6 +277,23 @@ class Service:
             record = curator.ask(question, analyst=analyst, **at, **wanted)
             groups = _groups(curator, question, at)
         return self.shown(who, record), len(record.release) if groups is None else groups
+
+    def publish(
+        self, who: Credential, columns: Sequence[str], place: dict[str, Any], *,
+        seconds: float | None, **wanted: Any,
+    ) -> tuple[Record, int]:  # fmt: skip
+        """Charge, measure and store a publication; its record, and how many rows its table has."""
+        seen = self.datasets(who)
+        dataset = place.get("dataset") or (next(iter(seen)) if len(seen) == 1 else None)
+        if dataset is None:
+            words = "say which dataset is published; nothing was charged"
+            raise Problem("parameter" if seen else "not_found", words)
+        with self.part(who, "", dataset, place.get("block")) as (curator, at):
+            asker = self.asker(who, curator.policy)
+            curator.seconds = seconds
+            analyst = None if asker == OWNER else asker
+            record = curator.publish(columns, analyst=analyst, **at, **wanted)
+        return self.shown(who, record), len(record.release)
 
     def rehearse(
         self, who: Credential, question: str, where: dict[str, Any], **wanted: Any

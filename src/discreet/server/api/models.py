@@ -6,20 +6,23 @@ Tested by tests/server/api/test_questions.py
 
 from __future__ import annotations
 
+import math
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
 
 __all__ = [
-    "Ask", "Derive", "Errors", "KeyWanted", "NewPassword", "Page", "PersonWanted", "PolicyText",
-    "Question", "Stretch", "Told", "Words",
+    "Ask", "Boxes", "Derive", "Errors", "KeyWanted", "NewPassword", "Page", "PersonWanted",
+    "PolicyText", "Publish", "Question", "Stretch", "Told", "Words",
 ]  # fmt: skip
 
 Number = Annotated[str, Field(max_length=60)] | StrictInt | StrictFloat
 """Text of any length must not pass for a number: what is text is limited as text."""
 Name = Annotated[str, Field(max_length=60, pattern=r"^[A-Za-z0-9_-]+$")]
 Words = Annotated[str, Field(max_length=200)]
+MOST_CELLS = 1 << 20
+"""So many cells are published over the network, at most: the time that it takes is bounded."""
 
 
 class _Form(BaseModel):
@@ -70,6 +73,55 @@ class Ask(Question):
     ] = None
     deadline: Annotated[float | None, Field(gt=0, le=3600)] = None
     with_what_is_left: bool = False
+
+
+class Publish(_Form):
+    """Counts that are to be published: what the axes are, from where to where, how fine."""
+
+    columns: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=500)]],
+        Field(min_length=1, max_length=3, examples=[["salary"]]),
+    ]
+    bins: Annotated[
+        list[Annotated[StrictInt, Field(ge=1, le=MOST_CELLS)]], Field(min_length=1, max_length=3)
+    ]
+    ranges: Annotated[list[tuple[Number, Number]], Field(min_length=1, max_length=3)]
+    where: Annotated[str, Field(min_length=1, max_length=5_000)] | None = None
+    epsilon: Number
+    dataset: Name | None = None
+    block: Name | None = None
+    key: Annotated[
+        str | None,
+        Field(max_length=55, pattern=r"^[0-9A-Za-z_-]+$", description="Names this asking."),
+    ] = None
+    deadline: Annotated[float | None, Field(gt=0, le=3600)] = None
+
+    @model_validator(mode="after")
+    def _few(self) -> Publish:
+        if math.prod(self.bins) > MOST_CELLS:
+            raise ValueError(f"a server publishes at most {MOST_CELLS:,} cells")
+        return self
+
+    def how(self) -> dict[str, Any]:
+        """What is said of the axes and the price."""
+        return {
+            "bins": self.bins, "ranges": self.ranges, "where": self.where, "epsilon": self.epsilon,
+        }  # fmt: skip
+
+    def at(self) -> dict[str, Any]:
+        """Dataset and block."""
+        return {"dataset": self.dataset, "block": self.block}
+
+
+class Boxes(_Form):
+    """What is asked of a publication: rectangles, a span for each axis; and quantiles."""
+
+    boxes: Annotated[
+        list[Annotated[list[tuple[Number, Number]], Field(min_length=1, max_length=3)]],
+        Field(max_length=200),
+    ] = []
+    quantiles: Annotated[list[Number], Field(max_length=100)] = []
+    confidence: Number | None = None
 
 
 class Errors(Question):

@@ -8,7 +8,7 @@ Tested by tests/server/api/test_questions.py
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from discreet.curator.access import Credential
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Accounting, Amount
 from discreet.curator.questions import foreseen
+from discreet.curator.record import Record
 from discreet.errors import DiscreetError, ParameterError, QueryError
 from discreet.query.explain import Price
 from discreet.server.api.models import Ask, Errors, Question
@@ -28,7 +29,7 @@ from discreet.server.problems import Problem, problem_of
 from discreet.server.service import Service
 from discreet.server.settings import ENGINE_SHARE
 
-__all__ = ["routes"]
+__all__ = ["handed_out", "one_key", "routes"]
 
 routes = APIRouter(prefix="/api", tags=["questions"])
 POINTS = tuple(Fraction(n, 100) for n in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200,
@@ -127,21 +128,55 @@ async def ask(
     ] = None,
 ) -> Response:
     """Charge a question, run it, store its answer, and hand it out at its deadline."""
-    service, state = service_of(request), request.app.state
-    if question.key is not None and idempotency_key not in (None, question.key):
-        raise Problem("parameter", "key and Idempotency-Key must be the same; nothing was charged")
-    key = question.key or idempotency_key
-    asked = None if question.deadline is None else Fraction(str(question.deadline))
-    deadline = float(service.settings.deadline(asked))
+    key = one_key(question.key, idempotency_key)
     if question.with_what_is_left and question.key is None:
         key = None  # what is left changes; a client's own name for the try does not fit it
-    name = who.key or who.person.name
-    with state.alone.turn(name):
+    service = service_of(request)
+
+    def work(seconds: float | None) -> tuple[Record, int]:
+        return service.ask(
+            who, question.question, question.where(), key=key, seconds=seconds,
+            with_what_is_left=question.with_what_is_left, **question.price(),
+            **question.accuracy(),
+        )  # fmt: skip
+
+    size = room(len(question.question) // 8 + 1, 1, question.question)
+    return await handed_out(request, who, work, deadline=question.deadline, size=size)
+
+
+def one_key(said: str | None, header: str | None) -> str | None:
+    """The name of an asking, which a body and a header may say."""
+    if said is not None and header not in (None, said):
+        raise Problem("parameter", "key and Idempotency-Key must be the same; nothing was charged")
+    return said or header
+
+
+async def handed_out(
+    request: Request,
+    who: Credential,
+    work: Callable[[float | None], tuple[Record, int]],
+    *,
+    deadline: float | None,
+    size: int,
+) -> Response:
+    """What becomes of a charged question, at its deadline.
+
+    Args:
+        request: belongs to it.
+        who: asks.
+        work: answers, given the seconds that the database may take; also the number of groups.
+        deadline: that was asked for.
+        size: the length of a refusal.
+    """
+    service, state = service_of(request), request.app.state
+    asked = None if deadline is None else Fraction(str(deadline))
+    until = float(service.settings.deadline(asked))
+    seconds = until if service.settings.padded else None
+    done = _Work(service, who, work, seconds, size)
+    with state.alone.turn(who.key or who.person.name):
         async with state.places.turn(who.person.name):
-            work = _Work(service, who, question, key, deadline)
-            seconds = deadline if service.settings.padded else None
             status, body = await at_deadline(
-                seconds, lambda: asyncio.get_running_loop().run_in_executor(state.workers, work)
+                seconds, lambda: asyncio.get_running_loop().run_in_executor(state.workers, done)
             )
     return Response(body, status, media_type="application/json")
 
@@ -150,20 +185,20 @@ class _Work:
     """One question in a worker's thread: its status and its finished body, never an exception."""
 
     def __init__(
-        self, service: Service, who: Credential, question: Ask, key: str | None, deadline: float
+        self,
+        service: Service,
+        who: Credential,
+        work: Callable[[float | None], tuple[Record, int]],
+        seconds: float | None,
+        size: int,
     ) -> None:
-        self._service, self._who, self._question = service, who, question
-        self._key, self._deadline = key, deadline
+        self._service, self._who, self._work = service, who, work
+        self._seconds, self._size = seconds, size
 
     def __call__(self) -> tuple[int, bytes]:
-        asked = self._question
-        size = room(len(asked.question) // 8 + 1, 1, asked.question)
+        limit = None if self._seconds is None else self._seconds * ENGINE_SHARE
         try:
-            record, groups = self._service.ask(
-                self._who, asked.question, asked.where(), key=self._key,
-                seconds=self._deadline * ENGINE_SHARE if self._service.settings.padded else None,
-                with_what_is_left=asked.with_what_is_left, **asked.price(), **asked.accuracy(),
-            )  # fmt: skip
+            record, groups = self._work(limit)
             columns = len(record.release.columns)
             return 200, padded(record.to_dict(), room(columns, groups, record.plan))
         except (DiscreetError, Problem) as error:
@@ -172,4 +207,4 @@ class _Work:
             problem = problem_of(error, owner=self._who.person.role == "owner")
         if problem.hidden is not None:
             self._service.note(problem.hidden)
-        return problem.status, padded(problem.told(), size)
+        return problem.status, padded(problem.told(), self._size)

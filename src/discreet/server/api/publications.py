@@ -1,0 +1,69 @@
+"""Publish once, and ask what was published.
+
+Publishing is charged like a question, and leaves at its deadline. What is asked of a publication
+afterwards is free: it follows from what was released.
+Tested by tests/server/api/test_publications.py
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+
+from discreet.curator.published import Published
+from discreet.curator.record import Record
+from discreet.publish.histogram import Answer
+from discreet.server.api.models import Boxes, Publish
+from discreet.server.api.questions import handed_out, one_key
+from discreet.server.api.statuses import statuses
+from discreet.server.deadlines import room
+from discreet.server.identity import Anyone, Askers, in_turn, service_of
+
+__all__ = ["routes"]
+
+routes = APIRouter(prefix="/api", tags=["publications"])
+
+
+@routes.post("/publish", responses=statuses(402, 404, 409, 422, 503))
+async def publish(
+    wanted: Publish,
+    who: Askers,
+    request: Request,
+    idempotency_key: Annotated[
+        str | None, Header(max_length=55, pattern=r"^[0-9A-Za-z_-]+$")
+    ] = None,
+) -> Response:
+    """Charge once, publish counts over one to three axes, store them and hand them out."""
+    service = service_of(request)
+    key = one_key(wanted.key, idempotency_key)
+
+    def work(seconds: float | None) -> tuple[Record, int]:
+        return service.publish(
+            who, wanted.columns, wanted.at(), key=key, seconds=seconds, **wanted.how()
+        )
+
+    said = " ".join([*wanted.columns, wanted.where or ""])
+    return await handed_out(
+        request, who, work, deadline=wanted.deadline, size=room(len(said) // 8 + 1, 1, said)
+    )
+
+
+@routes.post(
+    "/releases/{key}/counts", responses=statuses(404, 422, 503), dependencies=[Depends(in_turn)]
+)
+def counts(key: str, wanted: Boxes, who: Anyone, request: Request) -> dict[str, Any]:
+    """How many are in ranges, or rectangles, of what was published, and its quantiles; free."""
+    published = Published.of(service_of(request).record(who, key).release)
+    level = {"confidence": wanted.confidence}
+    return {
+        "counts": [_told(published.rectangle(*box, **level)) for box in wanted.boxes],
+        "quantiles": [_told(published.quantile(share, **level)) for share in wanted.quantiles],
+    }
+
+
+def _told(answer: Answer) -> dict[str, float]:
+    return {
+        "value": answer.value, "low": answer.low, "high": answer.high,
+        "confidence": answer.confidence,
+    }  # fmt: skip

@@ -1,0 +1,82 @@
+"""Publishing over the network, and what is free afterwards."""
+
+import pytest
+from tests.curator.payroll import failing
+
+from discreet.curator.published import Published
+from discreet.curator.record import Record
+from discreet.engines.duckdb import DuckDB
+
+PAY = {"columns": ["pay"], "bins": [64], "ranges": [[0, 1000]], "epsilon": "0.3"}
+
+
+def publish(server, who="alice", **more):
+    return server.post("/api/publish", {**PAY, **more}, who=who)
+
+
+def test_a_publication_is_charged_stored_and_asked(server):
+    answer = publish(server, key="monday")
+    assert answer.status == 200, answer.body
+    record = Record.from_dict(answer.json)
+    made = Published.of(record.release)
+    path = f"/api/releases/{record.id}/counts"
+    told = server.post(path, {"boxes": [[[0, 500]], [["250.5", 1000]]], "quantiles": ["0.5"]}).json
+    assert told["counts"][0]["value"] == pytest.approx(made.range(0, 500).value)
+    assert told["quantiles"][0]["low"] == made.quantile("0.5").low
+    assert publish(server, key="monday").json == answer.json
+    (mine,) = server.get("/api/budget").json["accounts"]
+    assert mine["spent"]["epsilon"] == "0.3"
+    assert server.get(f"/api/releases/{record.id}.svg").status == 200
+
+
+def test_two_axes(server):
+    both = {"columns": ["pay", "pay / 2"], "bins": [8, 8], "ranges": [[0, 1000], [0, 500]]}
+    answer = publish(server, **both)
+    assert answer.status == 200, answer.body
+    path = f"/api/releases/{answer.json['id']}/counts"
+    assert server.post(path, {"boxes": [[[0, 500], [0, 250]]]}).status == 200
+    assert server.post(path, {"boxes": [[[0, 500]]]}).status == 422
+    assert server.post(path, {"quantiles": ["0.5"]}).status == 422
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": "0"}, {"epsilon": "-1"}, {"epsilon": "nan"}, {"epsilon": None},
+        {"bins": [0]}, {"bins": []}, {"bins": [2**21]}, {"bins": ["8"]}, {"bins": [8, 8]},
+        {"columns": ["nothing"]}, {"columns": []}, {"columns": ["pay; DROP TABLE payroll"]},
+        {"ranges": [[5, 5]]}, {"ranges": [[0, "inf"]]}, {"ranges": [[0]]},
+        {"ranges": [[0, "1e400"]]},
+        {"where": "pay"}, {"where": "1/0 = 1 OR pay IN (SELECT pay FROM payroll)"},
+        {"columns": ["pay"] * 3, "bins": [1024] * 3, "ranges": [[0, 1000]] * 3},
+        {"more": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_wrong_is_refused_and_not_charged(server, wrong):
+    answer = publish(server, **wrong)
+    assert answer.status == 422, answer.body
+    assert "pay IN" not in answer.json["message"]
+    (mine,) = server.get("/api/budget").json["accounts"]
+    assert mine["spent"]["epsilon"] == "0"
+
+
+def test_what_cannot_be_paid(server):
+    assert publish(server, epsilon="50").status == 402
+
+
+def test_a_failing_engine_looks_like_any_other_answer(server, monkeypatch):
+    monkeypatch.setattr(DuckDB, "run", failing)
+    answer = publish(server)
+    assert answer.status == 200
+    assert set(answer.json) == set(Record.from_dict(answer.json).to_dict())
+    assert b"on purpose" not in answer.body
+    assert publish(server, who="olga").status in (500, 502, 503)
+
+
+def test_others_answers_are_not_there(server):
+    key = publish(server).json["id"]
+    body = {"boxes": [[[0, 500]]]}
+    assert server.post(f"/api/releases/{key}/counts", body, who="bob").status == 404
+    assert server.post(f"/api/releases/{key}/counts", body, who="audrey").status == 200
+    assert publish(server, who="audrey").status == 403
