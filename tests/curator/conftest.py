@@ -1,6 +1,7 @@
-"""The payroll in a folder, registered, and its curator."""
+"""The payroll in a folder, registered, and its curator; and curators that are killed."""
 
 import pytest
+from tests.curator.killing import Killing
 from tests.curator.payroll import POLICY, write_rows
 
 from discreet.curator.curator import Curator
@@ -25,3 +26,11 @@ def curator(folder):
     with Curator(folder / "policy.toml") as made:
         yield made
         verified(made.ledger)
+
+
+@pytest.fixture(scope="session")
+def killing():
+    """Who asks, and is killed."""
+    made = Killing()
+    yield made
+    made.close()

@@ -601,29 +601,15 @@ def test_a_database_that_does_not_answer_costs_nothing(curator, monkeypatch):
     assert spent(curator)["staff"] == "epsilon 0"
 
 
-KILLED = """
-import os, signal, sys
-from discreet.curator.curator import Curator
-from discreet.curator.ledger import steps
-wanted = sys.argv[1]
-steps.on_step(lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == wanted else None)
-with Curator("policy.toml") as curator:
-    print(curator.ask({question!r}, epsilon="0.5", analyst="alice", key="k").to_json())
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
     ["after the commit of reserve", "after compute", "in store", "after the commit of store",
      "before send"],
 )  # fmt: skip
-def test_a_question_that_was_killed_goes_on_under_its_charge_with_its_noise(folder, step):
-    code = textwrap.dedent(KILLED.format(question=COUNT))
-    killed = subprocess.run(
-        [sys.executable, "-c", code, step], cwd=folder, capture_output=True, check=False
-    )
-    assert killed.returncode == -signal.SIGKILL
+def test_a_question_that_was_killed_goes_on_under_its_charge_with_its_noise(folder, killing, step):
+    killed = killing.ask(folder, step, COUNT, epsilon="0.5", analyst="alice", key="k")
+    assert killed == -signal.SIGKILL
     with Curator(folder / "policy.toml") as curator:
         pending = curator.ledger.pending
         noise = [p.noise for p in pending]

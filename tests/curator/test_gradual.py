@@ -291,16 +291,6 @@ def test_public_releases_serve_as_they_are(folder):
 
 # crashes
 
-KILLED = """
-import os, signal, sys
-from discreet.curator.curator import Curator
-from discreet.curator.ledger import steps
-wanted = sys.argv[1]
-with Curator("policy.toml") as curator:
-    steps.on_step(lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == wanted else None)
-    print(curator.ask({question!r}, epsilon="0.1", analyst="bob", key="k").to_json())
-"""
-
 
 def by_hand(curator, waiting):
     """What the noise key of a waiting question makes of the answer that it points at."""
@@ -319,14 +309,11 @@ def by_hand(curator, waiting):
      ("after compute", True), ("in store", True), ("after the commit of store", False),
      ("before send", False)],
 )  # fmt: skip
-def test_a_crash_neither_charges_twice_nor_draws_twice(folder, step, waits):
+def test_a_crash_neither_charges_twice_nor_draws_twice(folder, killing, step, waits):
     with Curator(folder / "policy.toml") as curator:
         first = curator.ask(COUNT, epsilon="0.3", analyst="alice")
-    code = textwrap.dedent(KILLED.format(question=COUNT))
-    killed = subprocess.run(
-        [sys.executable, "-c", code, step], cwd=folder, capture_output=True, check=False
-    )
-    assert killed.returncode == -signal.SIGKILL
+    killed = killing.ask(folder, step, COUNT, epsilon="0.1", analyst="bob", key="k")
+    assert killed == -signal.SIGKILL
     with Curator(folder / "policy.toml") as curator:
         pending = curator.ledger.pending
         assert [p.of for p in pending] == ([first.id] if waits else [])
