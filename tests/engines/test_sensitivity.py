@@ -5,7 +5,6 @@ else, and the integers are compared with what `discreet.query.request` allows. B
 not touch each other: the integers of a table are the sum of the integers of its people alone.
 """
 
-import os
 from collections import Counter
 
 import duckdb
@@ -14,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 from tests.engines.test_duckdb import table_of
+from tests.examples import TORTURE
 
 from discreet.engines.duckdb import DuckDB
 from discreet.query import expr as e
 from discreet.query.request import Bounding, Part, Request, Total
 from discreet.query.schema import Boolean, Bounds, FreeText, PerPerson, Schema
 
-TORTURE = int(os.environ.get("TORTURE", "0"))
 TYPES = {"p": "integer", "g": "text", "h": "integer", "v": "real", "b": "boolean"}
 COLUMNS = {"g": FreeText(), "h": Bounds(0, 3, 1), "v": Bounds(-2, 5, "0.5"), "b": Boolean()}
 SCHEMA = Schema("t", PerPerson("p"), COLUMNS, TYPES, {}, 10**6)

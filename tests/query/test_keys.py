@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.query.example import PEOPLE, TABLES
 from tests.query.generate import days, flags, numbers, texts
 from tests.query.rows import ROWS
@@ -23,7 +24,7 @@ def of(text, schema=PEOPLE):
     return keys_of(expression(text, schema), schema)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.one_of(numbers(2), flags(2), days(2), texts(2)),
     st.lists(ROWS, min_size=1, max_size=10),
@@ -126,7 +127,7 @@ def test_a_condition_on_many_keys_is_folded():
     assert time.process_time() - started < 5  # about 0.5 s, and not for each part
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(flags(1), min_size=1, max_size=3), st.lists(ROWS, min_size=1, max_size=10))
 def test_a_row_that_is_kept_has_a_key_that_is_kept(conditions, rows):
     """∀ conditions, ∀ rows: where the condition is true, the row's key is still answered."""

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 from hypothesis import assume, given, settings
+from tests.examples import examples
 from tests.query.example import PEOPLE
 from tests.query.generate import questions
 
@@ -117,7 +118,7 @@ def test_a_name_is_text():
         named([Item(10**5000, COUNT)], ())
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(questions())
 def test_all_names_are_different_and_read_back(text):
     try:

@@ -9,6 +9,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.query.example import PEOPLE
 
 from discreet.query.plan import (
@@ -62,7 +63,7 @@ def _constant(value):
     return value is None or isinstance(value, int | Fraction)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(functions(), NUMBERS, NUMBERS, NUMBERS)
 def test_nothing_released_can_make_it_fail(post, a, b, key):
     found = evaluate(post, (key,), {COUNT: a, SUM: b})

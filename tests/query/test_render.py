@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.query.example import PEOPLE, ROWS
 from tests.query.generate import days, flags, numbers, questions, texts
 from tests.query.test_build import PAIRS
@@ -16,7 +17,7 @@ from discreet.query.schema import Bounds, FreeText, PerPerson, Schema
 from discreet.query.sql import expression, parse
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.one_of(numbers(), flags(), days(), texts()))
 def test_every_expression_reads_back(text):
     try:
@@ -27,7 +28,7 @@ def test_every_expression_reads_back(text):
     assert expression(expr_sql(made), PEOPLE) == made
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(questions(), st.sampled_from([PEOPLE, ROWS]))
 def test_every_plan_reads_back(text, schema):
     try:

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.query.example import PEOPLE, ROWS, TABLES
 from tests.query.generate import questions
 from tests.query.hostile import EXPRESSIONS, QUERIES, placed
@@ -293,7 +294,7 @@ def test_hostile_queries_are_refused(text):
         assert expressions_of(found) == []
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.text(max_size=60))
 @example("SELECT\x1c")
 @example("'")
@@ -312,13 +313,13 @@ ASC DESC NULLS FIRST ALL x 'a' COLLATE ESCAPE TABLE SET "
 """.split()  # noqa: SIM905
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.sampled_from(WORDS), max_size=25))
 def test_any_words_of_sql_are_a_plan_or_a_refusal(words):
     outcome("SELECT " + " ".join(words))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(questions(), st.data())
 def test_a_question_with_a_slip_is_a_plan_or_a_refusal(text, data):
     pieces = text.split(" ")

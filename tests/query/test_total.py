@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.query.example import PEOPLE, TABLES
 from tests.query.generate import days, flags, numbers, texts
 from tests.query.rows import ROWS
@@ -70,7 +71,7 @@ def fits(value, kind):
             return type(value) is str
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.one_of(numbers(), flags(), days(), texts()), st.lists(ROWS, min_size=1, max_size=8))
 def test_every_node_has_a_value_of_its_kind_on_every_row(text, rows):
     """∀ expressions, ∀ rows, ∀ nodes inside: a value of the kind, and no integer beyond 2^62."""

@@ -1,7 +1,7 @@
 """The server compared with its own description: requests made from it, good ones and bad ones.
 
 No fault of the server, no status and no content that is not described, every body of the described
-form; as owner, analyst and auditor. Thirty requests for each operation, a thousand with TORTURE.
+form; as owner, analyst and auditor. Twenty requests for each operation, a thousand with TORTURE.
 Half of those that name something name something that is there.
 """
 
@@ -24,7 +24,7 @@ with warnings.catch_warnings():
     from schemathesis import GenerationMode
     from schemathesis.checks import positive_data_acceptance as UNKNOWABLE
 
-EXAMPLES = 1000 if os.environ.get("TORTURE") else 30
+EXAMPLES = 1000 if os.environ.get("TORTURE") else 20
 FORBIDDEN = 3
 """Requests to an operation that is not for a role: all are refused alike."""
 ENDINGS = ("", ".csv", ".svg", ".html", ".vl.json")

@@ -1,6 +1,5 @@
 """Any order of asking, storing, crashing and reopening: the ledger does what a small model does."""
 
-import os
 import shutil
 import tempfile
 from dataclasses import dataclass, field, replace
@@ -11,13 +10,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.curator.ledger.harness import ANALYSTS, UNIT, Checker, Place, claim, compute, note
+from tests.examples import TORTURE
 
 from discreet.curator.ledger.registry import retire
 from discreet.curator.ledger.steps import STEPS, on_step
 from discreet.curator.ledger.values import Done, Pending
 from discreet.errors import BudgetExceededError, LedgerError
 
-TORTURE = int(os.environ.get("TORTURE", "0"))
 TOTAL, ALLOWANCE = 12, 8
 keys = st.sampled_from([f"k{n}" for n in range(8)])
 canons = st.sampled_from(["q", "r"])

@@ -6,6 +6,7 @@ import tomllib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from discreet.curator.policy.lines import Lines, Place
 
@@ -74,7 +75,7 @@ def leaves(value: object, path: tuple = ()):
             yield from leaves(one, (*path, i))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(documents())
 def test_every_key_is_found_on_its_line(text):
     try:

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from discreet.curator.policy.written import added, changed, key_text, table_text, value_text
 from discreet.errors import ParameterError
@@ -46,13 +47,13 @@ def alike(one, other):
     return type(one) is type(other) and one == other
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(VALUES)
 def test_every_value_reads_back_as_itself(value):
     assert alike(read(f"x = {value_text(value)}\n")["x"], value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=4), st.dictionaries(TEXTS, VALUES, max_size=4))
 def test_every_table_reads_back_at_its_path_and_nowhere_else(path, values):
     text = added('a = 1  # kept\n[b]\nc = "d"', table_text(["new", *path], values))
@@ -132,7 +133,7 @@ def test_a_longer_value_is_replaced_whole():
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.dictionaries(TEXTS, VALUES, min_size=1, max_size=4), SCALARS, st.data())
 def test_any_value_of_any_table_can_change(values, value, data):
     key = data.draw(st.sampled_from(list(values)))
