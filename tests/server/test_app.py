@@ -4,6 +4,7 @@ import pytest
 from tests.server.running import COUNT, prepared, running, weak
 
 from discreet.errors import LedgerError
+from discreet.server.app import PUBLIC, described
 from discreet.version import VERSION
 
 
@@ -109,3 +110,11 @@ def test_no_answer_to_an_analyst_tells_versions_or_places(server):
     for answer in answers:
         told = answer.body.decode() + str(answer.headers)
         assert not [word for word in words if word in told], answer
+
+
+def test_the_description_says_which_routes_want_a_key():
+    told = described()
+    assert told["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    for path, operations in told["paths"].items():
+        for operation in operations.values():
+            assert operation.get("security") == (None if path in PUBLIC else [{"key": []}]), path
