@@ -150,6 +150,20 @@ def test_guarantees():
         _ = Client(Params(f=0), secret=SECRET, cohort=0).forever
 
 
+@pytest.mark.parametrize("hashed", [True, False])
+def test_a_map_with_more_bits_than_the_costs_reckon_with_is_refused(hashed):
+    """Two words of two bits each: a report would cost what h = 2 costs, and h is 1."""
+    params = Params(k=4, h=1, m=2, p="0.25", q="0.75", f="0.25")
+    bits = np.zeros((2, 2, 4), dtype=bool)
+    bits[:, 0, :2] = bits[:, 1, 2:] = True
+    values = Candidates(("a", "b"), bits, hashed=hashed)
+    with pytest.raises(dp.errors.ParameterError, match="at most 1 of the bits"):
+        Client(params, secret=SECRET, cohort=0, values=values)
+    fitting = Client(Params(k=4, h=2, m=2), secret=SECRET, cohort=0,
+                     values=Candidates(("a", "b"), bits))  # fmt: skip
+    assert fitting.guarantee.epsilon == cost.one_report(fitting.params)
+
+
 def test_a_secret_is_not_shown():
     assert "secret" not in repr(Client(Params(), secret=SECRET, cohort=0))
 

@@ -137,6 +137,10 @@ class Client:
             permanent(0, self.secret, self.params, compatible=True)
         if self.values is not None:
             self.values.check(self.params)
+            most = 1 if self._one_hot else self.params.h  # with more, a report would cost more
+            if self.values.bits.sum(axis=2).max() > most:
+                problem = f"must give each word at most {most} of the bits of a cohort"
+                raise ParameterError("the map", None, problem)
 
     @property
     def guarantee(self) -> PureDP:
