@@ -210,8 +210,9 @@ def test_an_array_of_anything_else_is_refused():
         ({"bounds": "01"}, "two numbers"),
         ({"bounds": (0, math.nan)}, "finite"),
         ({"bounds": (0, math.inf)}, "finite"),
-        ({"bounds": (1, "1.00000000000000000001")}, "different as floating"),
-        ({"bounds": (0, 10**399)}, "different as floating"),
+        ({"bounds": (1, "1.00000000000000000001")}, "different floating"),
+        ({"bounds": (0, 10**399)}, "different floating"),
+        ({"bounds": (-1e308, 1e308)}, "a difference that is one"),  # places would be NaN
         ({"epsilon": 0}, "above 0"),
         ({"epsilon": -1}, "above 0"),
         ({"epsilon": math.nan}, "finite"),

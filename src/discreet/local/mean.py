@@ -412,8 +412,8 @@ def bounds_of(value: object) -> tuple[Fraction, Fraction]:
     low, high = (rational(end, name="bounds") for end in value)
     if not low < high:
         raise ParameterError("bounds", value, "must be a lower and a higher number")
-    if not (
-        math.isfinite(_float(low)) and math.isfinite(_float(high)) and _float(low) < _float(high)
-    ):
-        raise ParameterError("bounds", value, "must be different as floating-point numbers")
+    least, most = _float(low), _float(high)
+    if not (least < most and math.isfinite(most - least)):
+        problem = "must be different floating-point numbers, with a difference that is one"
+        raise ParameterError("bounds", value, problem)
     return low, high
