@@ -149,6 +149,14 @@ def test_texts_are_coded_and_read_back():
     assert [integers.encode(v) for v in (0, 15, 16, -1)] == [0, 15, None, None]
 
 
+def test_a_text_that_cannot_be_written_is_not_quoted():
+    search = HeavyHitters(epsilon=1, max_bytes=6, top=2)
+    with pytest.raises(InputTypeError) as refused:
+        search.encode("abc\ud800")
+    assert "d800" not in str(refused.value)
+    assert refused.value.__cause__ is None
+
+
 def test_values_that_cannot_be_asked_answer_none_of_these():
     search = HeavyHitters(epsilon=1, bits=4, top=2, oracle=(31, Honest))
     level = search.start()

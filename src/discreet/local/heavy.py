@@ -155,7 +155,12 @@ class HeavyHitters:
         if self.texts:
             if not isinstance(value, str):
                 raise InputTypeError("a text is needed here; nothing was released")
-            data = value.encode()
+            try:
+                data = value.encode()
+            except UnicodeEncodeError:  # its words would quote the text
+                raise InputTypeError(
+                    "a text that UTF-8 can write is needed here; nothing was released"
+                ) from None
             fits = len(data) * 8 <= self.bits and not data.endswith(b"\0")
             return int.from_bytes(data.ljust(self.bits // 8, b"\0"), "big") if fits else None
         if not isinstance(value, int | np.integer) or isinstance(value, bool):
