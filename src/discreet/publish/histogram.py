@@ -247,7 +247,7 @@ def adaptive_tree(
     L1 norm at most `sensitivity`: 1 where a person has one row and is added or removed, 2 where one
     is replaced, more where a person has more rows.
     Neighbours. As said in `neighbours`; the sensitivity must hold under that relation.
-    Assumes. Counts that fit 63 bits. The shape is public.
+    Assumes. The shape is public. Counts beyond 2^62 are cut to that.
     Proof. `discreet.publish.tree.measured`; what follows the measuring sees public values only.
     Tested by tests/publish/tree/test_measuring.py
 

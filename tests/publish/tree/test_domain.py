@@ -85,3 +85,20 @@ def test_what_is_no_count_is_refused_without_a_look_at_it():
     assert Cells.sparse((3,), np.zeros((0, 1), int), np.zeros(0, int)).count(
         np.array([0]), np.array([0])
     ).tolist() == [0]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_no_sum_wraps_and_counts_beyond_two_to_the_62_are_cut(kind):
+    """A wrapped sum would put neighbours 2^64 apart."""
+    for last in (0, 1):
+        counts = np.array([1 << 62, (1 << 62) - 1 + last, 0, 5], dtype=kind)
+        found = Cells.dense(counts).count(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 3]))
+        assert found.dtype == np.int64
+        assert found.tolist() == [1 << 62, 1 << 62, (1 << 62) - 1 + last, 5]
+    if kind == np.int64:
+        cells = Cells.dense(np.array([-(1 << 63), -(1 << 63), 1 << 62, 7]))
+        assert cells.count(np.array([0, 1]), np.array([0, 1])).tolist() == [-(1 << 62), 1 << 62]
+    else:
+        assert Cells.dense(np.array([(1 << 64) - 1, 0], dtype=kind)).count(
+            np.array([0]), np.array([0])
+        ).tolist() == [1 << 62]

@@ -31,6 +31,8 @@ Array = NDArray[Any]
 DEEPEST = 60
 """At most 2^60 padded cells, so that leaf numbers fit 64 bits with room to spare."""
 MOST_AXES = 3
+LARGEST = 1 << 62
+"""Counts of nodes are cut to this."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +128,18 @@ class Domain:
 class Cells:
     """Exact private counts of the cells of a domain. Only measuring functions look into it.
 
-    Assumes. The counts and all their sums fit 63 bits; sums that do not would wrap.
+    No sum wraps: where 64 bits might not hold the running totals they are Python integers, and the
+    count of a node is cut to -2^62 .. 2^62, which moves neighbours no further apart.
     """
 
     def __init__(self, domain: Domain, leaves: Array, counts: Array) -> None:
         order = np.argsort(leaves, kind="stable")
         self.domain = domain
         self._leaves = leaves[order]
-        self._totals = np.concatenate([[0], np.cumsum(counts[order], dtype=np.int64)])
+        ends = (int(counts.min()), int(counts.max())) if counts.size else (0,)
+        largest = max(map(abs, ends))
+        kind = np.int64 if largest * counts.size < LARGEST else object
+        self._totals = np.concatenate([np.zeros(1, kind), np.cumsum(counts[order].astype(kind))])
 
     def __repr__(self) -> str:
         return f"<Cells of a domain of shape {self.domain.shape}>"
@@ -168,7 +174,8 @@ class Cells:
         below = self.domain.depth - depth
         last = np.searchsorted(self._leaves, (nodes + 1) << below)
         first = np.searchsorted(self._leaves, nodes << below)
-        return np.asarray(self._totals[last] - self._totals[first])
+        found = np.clip(self._totals[last] - self._totals[first], -LARGEST, LARGEST)
+        return np.asarray(found, dtype=np.int64)
 
 
 def _integers(values: object) -> None:
