@@ -102,6 +102,7 @@ def test_what_is_refused_is_not_charged():
         (("pay",), {**PAY, "epsilon": 0}),
         (("pay",), {**PAY, "epsilon": -1}),
         (("pay",), {**PAY, "epsilon": "nan"}),
+        (("pay",), {**PAY, "epsilon": "1e-14"}),
         (("pay",), {"bins": 2000, "ranges": (0, 1000), "epsilon": 1}),
         (("pay",), {"bins": 10, "ranges": (0, 1000, 3), "epsilon": 1}),
         (("pay",), {"bins": 10, "ranges": 1000, "epsilon": 1}),

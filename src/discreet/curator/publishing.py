@@ -29,6 +29,7 @@ from discreet.privacy.guarantee import epsilon_of
 from discreet.privacy.loss import PureLoss
 from discreet.publish.histogram import adaptive_tree
 from discreet.publish.tree.domain import Cells as Private
+from discreet.publish.tree.measured import unit_of
 from discreet.query.cells import Axis, Counted, counted
 from discreet.query.options import SMALLEST_EPSILON, not_below
 from discreet.query.request import Cells
@@ -134,4 +135,5 @@ def publication(
     price = epsilon_of(epsilon)
     not_below(price, SMALLEST_EPSILON, name="epsilon")
     wanted = counted(schema, axes, where)
+    unit_of(price, wanted.sensitivity)
     return Publication(schema, wanted, engine.statement(wanted.request), where, price)

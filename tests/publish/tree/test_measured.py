@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import BudgetExceededError, ParameterError
 from discreet.publish.tree.domain import Domain
-from discreet.publish.tree.measured import UNITS, Account, Measured, Request, joined
+from discreet.publish.tree.measured import UNITS, Account, Measured, Request, joined, unit_of
 
 measurements = st.lists(
     st.integers(0, 3).flatmap(
@@ -49,6 +49,20 @@ def test_a_measurement_takes_a_unit():
         with pytest.raises(ParameterError):
             account.charge(request([(0, 0, 1), (1, 0, units)]))
     assert account.largest == 0
+
+
+def test_units_that_would_wrap_are_refused():
+    """1 and 2^63 - 1 add up to -2^63 in 64 bits, which is below every account."""
+    account = Account(Domain((8,)))
+    with pytest.raises(ParameterError, match="units"):
+        account.charge(request([(0, 0, 1), (0, 0, 2**63 - 1)]))
+
+
+def test_noise_that_does_not_fit_64_bits_is_refused():
+    assert unit_of(Fraction(1, 1 << 40), 1) == Fraction(1, 1 << 56)
+    for epsilon, sensitivity in ((Fraction(1, (1 << 40) + 1), 1), (Fraction(1, 2), 1 << 40)):
+        with pytest.raises(ParameterError, match="64 bits"):
+            unit_of(epsilon, sensitivity)
 
 
 def test_rates_are_whole_units_of_epsilon_over_sensitivity():

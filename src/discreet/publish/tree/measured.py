@@ -31,17 +31,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetExceededError, ParameterError
+from discreet.exact import shown
 from discreet.mechanisms.geometric import sensitivity_of
 from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
 from discreet.privacy.loss import PureLoss
 from discreet.publish.tree.domain import DEEPEST, Domain
 
-__all__ = ["UNITS", "Account", "Measured", "Request", "joined"]
+__all__ = ["UNITS", "Account", "Measured", "Request", "joined", "unit_of"]
 
 Array = NDArray[Any]
 
 UNITS = 1 << 16
 """Into how many equal units the account of a cell is divided; all shares are whole units."""
+SMALLEST_UNIT = Fraction(1, 1 << 56)
+"""A draw at this rate passes 2^63 with probability e^-128; at smaller ones 64 bits are too few."""
+
+
+def unit_of(epsilon: Fraction, sensitivity: int) -> Fraction:
+    """The rate of a measurement with one unit, or ParameterError where its noise is too large."""
+    unit = epsilon / (sensitivity * UNITS)
+    if unit < SMALLEST_UNIT:
+        least = SMALLEST_UNIT * UNITS * sensitivity
+        problem = f"must be at least {float(least):.3g} here: larger noise does not fit 64 bits"
+        raise ParameterError("epsilon", shown(epsilon), problem)
+    return unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +103,8 @@ class Account:
 
     def charge(self, request: Request) -> None:
         """Note what is about to be measured, or refuse it: then nothing may be drawn for it."""
-        if len(request) and int(request.units.min()) < 1:
-            raise ParameterError("units", None, "must be at least one for every node")
+        if len(request) and not 1 <= int(request.units.min()) <= int(request.units.max()) <= UNITS:
+            raise ParameterError("units", None, f"must be 1 to {UNITS} for every node")
         asked = self._largest([*self._spent, request])
         if asked > UNITS:
             raise BudgetExceededError(
@@ -139,7 +152,7 @@ class Measured:
     @property
     def unit(self) -> Fraction:
         """The rate of a measurement with one unit."""
-        return self.epsilon / (self.sensitivity * UNITS)
+        return unit_of(self.epsilon, self.sensitivity)
 
     @property
     def rate(self) -> Array:
@@ -163,8 +176,9 @@ class Measured:
             raise ParameterError("measured", sorted(values), "has other fields than a measurement")
         domain = Domain(tuple(values["shape"]))
         arrays = {name: _integers(values[name], name) for name in columns}
-        if len({len(array) for array in arrays.values()}) != 1:
-            raise ParameterError("measured", None, "must have as many of each column")
+        sizes = {len(array) for array in arrays.values()}
+        if len(sizes) != 1 or 0 in sizes:
+            raise ParameterError("measured", None, "must have as many of each column, one at least")
         made = cls(
             domain, epsilon_of(values["epsilon"]), sensitivity_of(values["sensitivity"]),
             neighbours_of(values["neighbours"]), **arrays,
@@ -173,6 +187,10 @@ class Measured:
         good = (deep >= 0) & (deep <= domain.depth) & (node >= 0)
         if not np.all(good) or np.any(node >> np.minimum(deep, DEEPEST)):
             raise ParameterError("measured", None, "must name nodes of the tree")
+        for depth in set(deep.tolist()):
+            if not np.all(domain.real(depth, node[deep == depth])):
+                raise ParameterError("measured", None, "must name nodes that hold a cell")
+        unit_of(made.epsilon, made.sensitivity)
         Account(domain).charge(Request(deep, node, arrays["units"]))
         return made
 

@@ -31,7 +31,7 @@ from discreet.noise.sampler import fitting, one_sided
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours
 from discreet.publish.tree.domain import Cells, Domain
-from discreet.publish.tree.measured import UNITS, Account, Measured, Request, joined
+from discreet.publish.tree.measured import UNITS, Account, Measured, Request, joined, unit_of
 from discreet.publish.tree.prior import Prior
 from discreet.publish.tree.reading import Reading, read
 
@@ -110,12 +110,12 @@ def measure(
 
     Guarantee. Epsilon-differentially private for neighbours whose cells differ by an integer vector
     with L1 norm at most `sensitivity`.
-    Assumes. The sensitivity is a true bound, and counts fit 63 bits.
+    Assumes. The sensitivity is a true bound.
     Proof. At the top of `discreet.publish.tree.measured`; the plan is a function of values already
     published, and the account is checked before every draw.
     Tested by tests/publish/tree/test_measuring.py
     """
-    unit = epsilon / (sensitivity * UNITS)
+    unit = unit_of(epsilon, sensitivity)
     account, plan = Account(cells.domain), planning(cells.domain, float(unit), settings)
     asked: list[Request] = []
     published: list[Array] = []
