@@ -142,7 +142,11 @@ def test_a_release_holds_everything(line, grid):
     "change",
     [
         {"schema": "discreet-published/2"}, {"more": 1}, {"axes": [{"of": "x"}]},
-        {"measured": {}}, {"confidence": "2"},
+        {"measured": {}}, {"confidence": "2"}, {"measured": []}, {"axes": 5}, {"axes": [5]},
+        {"table": 5}, {"where": 5}, {"scale": 0}, {"scale": None}, {"asked_at": 5},
+        {"asked_at": "today"}, {"found": [5]}, {"found": [["x", "-1"]]}, {"found": 5},
+        {"axes": []}, {"axes": [{"of": "x", "low": "0", "high": "1", "bins": 3}]},
+        {"axes": [{"of": "x", "low": "0", "high": "1e999999999", "bins": 100}]},
     ],
 )  # fmt: skip
 def test_what_is_not_known_is_refused(line, change):
@@ -156,7 +160,7 @@ def test_what_is_not_known_is_refused(line, change):
 @pytest.mark.parametrize(
     ("name", "value"),
     [("depth", [99]), ("node", [-1]), ("units", [0]), ("units", [70_000]), ("value", [1.5]),
-     ("value", [1, 2]), ("value", [10**30])],
+     ("value", [1, 2]), ("value", [10**30]), ("epsilon", "1e-14"), ("sensitivity", 1 << 50)],
 )  # fmt: skip
 def test_measurements_that_cannot_have_been_made_are_refused(line, name, value):
     import json
@@ -170,6 +174,27 @@ def test_measurements_that_cannot_have_been_made_are_refused(line, name, value):
     values["measured"] |= {name: value}
     with pytest.raises(DiscreetError):
         Published.from_dict(values)
+
+
+def test_measurements_are_refused_that_are_none_or_of_padding_or_wrap():
+    import json
+
+    values = json.loads(published(np.arange(5), Axis("pay", 0, 50, 5)).to_json())
+    empty = {name: [] for name in ("depth", "node", "units", "value")}
+    wraps = {"depth": [0, 0], "node": [0, 0], "units": [1, 2**63 - 1], "value": [7, 7]}
+    padded = {"depth": [3], "node": [5], "units": [5], "value": [7]}
+    for wrong in (empty, wraps, padded):
+        with pytest.raises(ParameterError):
+            Published.from_dict(values | {"measured": values["measured"] | wrong})
+
+
+def test_a_release_that_claims_another_guarantee_is_refused(line):
+    from dataclasses import replace
+
+    from discreet.privacy.guarantee import PureDP
+
+    with pytest.raises(ParameterError, match="guarantee"):
+        Published.of(replace(line.release, guarantee=PureDP("0.001")))
 
 
 def test_the_question_says_what_was_counted():

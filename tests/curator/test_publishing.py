@@ -95,6 +95,21 @@ def test_the_tree_is_told_how_far_a_person_moves_the_cells(unit, least, monkeypa
     assert told[0]["epsilon"] == 1
 
 
+def test_what_was_found_before_is_part_of_the_promise():
+    """As in every other release: the cells are bounded by what was found, which leaks, too."""
+    unit = dp.PerPerson("id", max_rows="find", find_epsilon="0.5")
+    session = table(unit).session(epsilon=4)
+    with pytest.raises(QueryError, match="found"):
+        session.publish("pay", **PAY, epsilon=1)
+    session.ask("SELECT COUNT(*) AS n FROM staff", epsilon=1)
+    made = session.publish("pay", **PAY, epsilon=1)
+    assert made.guarantee == made.release.guarantee == dp.PureDP("1.5")
+    assert sum(loss.epsilon for loss in made.release.losses) == Fraction(3, 2)
+    assert "row" in made.release.notes[0]
+    again = Published.of(dp.Release.from_json(made.release.to_json()))
+    assert (again.guarantee, again.found) == (made.guarantee, made.found)
+
+
 def test_what_is_refused_is_not_charged():
     session = table().session(epsilon=1)
     wrong = [

@@ -30,7 +30,8 @@ from discreet.curator.release import Release
 from discreet.curator.stored import read_json
 from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, probability, shown, whole
-from discreet.privacy.guarantee import PureDP
+from discreet.privacy.guarantee import PureDP, epsilon_of
+from discreet.privacy.loss import PureLoss
 from discreet.publish.histogram import Answer, Histogram
 from discreet.publish.tree.measured import Measured
 from discreet.query.cells import Axis
@@ -39,6 +40,7 @@ __all__ = ["Published", "question_of"]
 
 SCHEMA = "discreet-published/1"
 _NAMES = {"schema", "table", "where", "axes", "scale", "confidence", "asked_at", "measured"}
+_MAYBE = {"found"}
 _SHOWN = {1: (50,), 2: (16, 16), 3: (6, 6, 6)}
 """How fine the table of a release is, at most; the questions are answered as fine as measured."""
 _DENSE = 1 << 22
@@ -61,6 +63,7 @@ class Published:
         scale: how many units of the histogram are one row.
         confidence: of intervals, unless another is said.
         asked_at: when.
+        found: what had to be found of the table before, in words, and the epsilon of that.
     """
 
     table: str
@@ -70,11 +73,13 @@ class Published:
     scale: int
     confidence: Fraction
     asked_at: datetime
+    found: tuple[tuple[str, Fraction], ...] = ()
 
     @property
     def guarantee(self) -> PureDP:
-        """What was promised to each person."""
-        return self.histogram.guarantee
+        """What was promised to each person, with what had to be found before."""
+        own = self.histogram.guarantee
+        return PureDP(own.epsilon + sum(epsilon for _, epsilon in self.found), own.neighbours)
 
     def __repr__(self) -> str:
         of = " and ".join(map(str, self.axes))
@@ -197,6 +202,8 @@ class Published:
             rows.append((*(_plain(low) for low, _ in spans), round(found.value, 1)))
             ends.append((math.floor(10 * found.low) / 10, math.ceil(10 * found.high) / 10))
         widths = ", ".join(f"{n}: {_plain(a.width)}" for n, a in zip(names, axes, strict=True))
+        of_all = self.guarantee.neighbours
+        before = (PureLoss(epsilon=epsilon, neighbours=of_all) for _, epsilon in self.found)
         return Release(
             columns=(*names, "n"),
             keys=names,
@@ -204,12 +211,15 @@ class Published:
             intervals={"n": tuple(ends)},
             raw={},
             guarantee=self.guarantee,
-            losses=(self.histogram.privacy_loss,),
+            losses=(self.histogram.privacy_loss, *before),
             sql=self.question,
             mechanisms={"n": "an adaptive tree of geometric noise, read by its posterior"},
             confidence=level,
             covers="Intervals cover what the noise hides, by the posterior of the counts.",
-            notes=(f"each row begins a cell; widths: {widths}",),
+            notes=(
+                *(note for note, _ in self.found),
+                f"each row begins a cell; widths: {widths}",
+            ),
             asked_at=self.asked_at,
             published=self.to_json(),
         )
@@ -272,6 +282,7 @@ class Published:
             "axes": [axis.to_dict() for axis in self.axes], "scale": self.scale,
             "confidence": str(self.confidence), "asked_at": self.asked_at.isoformat(),
             "measured": self.histogram.measured.to_dict(),
+            **({"found": [[note, str(e)] for note, e in self.found]} if self.found else {}),
         }, allow_nan=False)  # fmt: skip
 
     @classmethod
@@ -282,22 +293,37 @@ class Published:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Published:
         """Read it back from plain values; what is not known is refused."""
-        if values.get("schema") != SCHEMA or set(values) != _NAMES:
+        if values.get("schema") != SCHEMA or set(values) - _MAYBE != _NAMES:
             raise ParameterError("published", values.get("schema"), f"must have the form {SCHEMA}")
-        return cls(
-            table=values["table"], where=values["where"],
-            axes=tuple(map(Axis.from_dict, values["axes"])),
-            histogram=Histogram(Measured.from_dict(values["measured"])), scale=values["scale"],
-            confidence=probability(values["confidence"], name="confidence"),
-            asked_at=datetime.fromisoformat(values["asked_at"]),
-        )  # fmt: skip
+        try:
+            made = cls(
+                table=_text(values["table"]),
+                where=None if values["where"] is None else _text(values["where"]),
+                axes=tuple(map(Axis.from_dict, values["axes"])),
+                histogram=Histogram(Measured.from_dict(values["measured"])),
+                scale=whole(values["scale"], name="scale", at_least=1, at_most=1 << 62),
+                confidence=probability(values["confidence"], name="confidence"),
+                asked_at=datetime.fromisoformat(values["asked_at"]),
+                found=tuple((_text(note), epsilon_of(e)) for note, e in values.get("found", ())),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            problem = f"does not have the form {SCHEMA} ({type(error).__name__})"
+            raise ParameterError("published", None, problem) from error
+        if tuple(axis.bins for axis in made.axes) != made.histogram.shape:
+            raise ParameterError("published", None, "must have the axes of what was measured")
+        return made
 
     @classmethod
     def of(cls, release: Release) -> Published:
         """What a stored release holds."""
         if release.published is None:
             raise UnsupportedError("this release answers one question; it is no publication")
-        return cls.from_json(release.published)
+        made = cls.from_json(release.published)
+        if made.guarantee != release.guarantee:
+            raise ParameterError("published", None, "must have the guarantee of its release")
+        return made
 
 
 def question_of(table: str, where: str | None, axes: Sequence[Axis]) -> str:
@@ -325,6 +351,12 @@ def _coarser(bins: int, most: int) -> int:
     """A number of equal cells, up to `most`: one that divides, unless that is much less."""
     found = next(n for n in range(min(bins, most), 0, -1) if bins % n == 0)
     return found if 2 * found >= most or bins <= most else most
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ParameterError("published", type(value).__name__, "must hold text where words belong")
+    return value
 
 
 def _plain(value: Fraction) -> int | float:

@@ -69,6 +69,7 @@ class Publication:
         statement: the same, for the engine.
         where: only rows for which this holds, as it was said.
         epsilon: the price.
+        found: what had to be found of the table before, and what that leaks.
     """
 
     schema: Schema
@@ -76,6 +77,7 @@ class Publication:
     statement: str
     where: str | None
     epsilon: Fraction
+    found: tuple[tuple[str, PureLoss], ...] = ()
 
     @property
     def loss(self) -> PureLoss:
@@ -125,15 +127,18 @@ class Publication:
         return Published(
             table=self.schema.name, where=self.where, axes=self.counted.axes, histogram=made,
             scale=self.counted.scale, confidence=confidence, asked_at=at,
+            found=tuple((note, loss.epsilon) for note, loss in self.found),
         )  # fmt: skip
 
 
 def publication(
-    schema: Schema, engine: Engine, axes: Sequence[Axis], where: str | None, *, epsilon: Exact
-) -> Publication:
+    schema: Schema, engine: Engine, axes: Sequence[Axis], where: str | None, *, epsilon: Exact,
+    found: Sequence[tuple[str, PureLoss]] = (),
+) -> Publication:  # fmt: skip
     """Decide everything that needs no data; refused here, nothing was charged."""
     price = epsilon_of(epsilon)
     not_below(price, SMALLEST_EPSILON, name="epsilon")
     wanted = counted(schema, axes, where)
     unit_of(price, wanted.sensitivity)
-    return Publication(schema, wanted, engine.statement(wanted.request), where, price)
+    statement = engine.statement(wanted.request)
+    return Publication(schema, wanted, statement, where, price, tuple(found))

@@ -152,7 +152,9 @@ class Session(Questions):
         """
         level = self._level(confidence)
         axes = axes_of(columns, bins, ranges)
-        priced = publication(self._schema, self._engine, axes, where, epsilon=epsilon)
+        priced = publication(
+            self._schema, self._engine, axes, where, epsilon=epsilon, found=self._found
+        )
         try:
             self._charge([priced.loss])
         except BudgetExceededError as refusal:
