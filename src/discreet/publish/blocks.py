@@ -14,12 +14,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 
 from discreet.publish.consistency import Array, nonnegative, nonnegative_fit, rising_cells
 
-__all__ = ["Blocks", "blocks_of", "obedient"]
+__all__ = ["Blocks", "Tree", "blocks_of", "obedient"]
+
+
+class Tree(Protocol):
+    """Levels of blocks over cells, the cells first."""
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of the levels."""
+
+    @property
+    def parents(self) -> tuple[Array, ...]:
+        """For each node of a level the place of its parent in the next."""
+
+    def sums(self, cells: Array) -> list[Array]:
+        """The exact counts of all levels, from int64 cells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

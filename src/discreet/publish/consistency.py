@@ -7,6 +7,7 @@ None of it is unbiased, except `tree_fit`; so the raw numbers stay with whoever 
 |---|---|
 | `nonnegative` | vectors without a negative entry |
 | `whole_numbers` | vectors of whole numbers with a given sum |
+| `whole_tree` | for each family, whole numbers that add up to their parent's |
 | `discreet.mechanisms.nearest.onto_simplex` | vectors without a negative entry and a given sum |
 | `rising` | sequences that never fall and never are negative (a cumulative count) |
 | `tree_fit` | all trees in which children add up to parents |
@@ -72,6 +73,7 @@ __all__ = [
     "summed",
     "tree_fit",
     "whole_numbers",
+    "whole_tree",
 ]
 
 Array = NDArray[Any]
@@ -99,6 +101,41 @@ def whole_numbers(values: Array, total: int | None = None) -> Array:
     order = np.argsort(down - flat, kind="stable")
     down[order[:missing]] += 1
     return down.reshape(np.shape(values))
+
+
+_PARTS = 1 << 20
+"""Values are taken to this part of one before a tree of them is rounded, so that sums are exact."""
+
+
+def whole_tree(leaves: Array, parents: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
+    """Whole numbers in which children add up to parents, near to those of the leaves; int64.
+
+    The top is rounded; then, going down, the children of each node get its units by the rule of
+    `whole_numbers`, so each family is nearest given its parent. Every number is its value rounded
+    down or up: by Theorem 1 a node that is p rounded down or up lies between the sums of its
+    children rounded down and rounded up. All levels, the leaves first.
+
+    >>> up = np.array([0, 0, 0])
+    >>> [level.tolist() for level in whole_tree(np.array([0.4, 1.4, 2.4]), [up], [3, 1])]
+    [[1, 1, 2], [4]]
+    """
+    exact = [np.rint(np.asarray(leaves, dtype=np.float64) * _PARTS).astype(np.int64)]
+    for up, size in zip(parents, sizes[1:], strict=True):
+        above = np.zeros(size, dtype=np.int64)
+        np.add.at(above, up, exact[-1])
+        exact.append(above)
+    made = [(exact[-1] + _PARTS // 2) // _PARTS]
+    for level in range(len(parents) - 1, -1, -1):
+        down, rest = np.divmod(exact[level], _PARTS)
+        up = parents[level]
+        missing = made[-1].copy()
+        np.subtract.at(missing, up, down)
+        order = np.lexsort((-rest, up))
+        first = np.searchsorted(up[order], np.arange(len(missing)))
+        rank = np.empty(len(up), dtype=np.int64)
+        rank[order] = np.arange(len(up)) - first[up[order]]
+        made.append(down + (rank < missing[up]))
+    return made[::-1]
 
 
 def rising(values: Array, weights: Array | None = None) -> Array:

@@ -33,7 +33,7 @@ from discreet.errors import ParameterError
 from discreet.exact import Exact, whole
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours
-from discreet.publish.blocks import Blocks, blocks_of, obedient
+from discreet.publish.blocks import Blocks, Tree, blocks_of, obedient
 from discreet.publish.consistency import tree_fit
 from discreet.publish.measured import Account, Array, Box, Linear, Measured, Noisy, Terms, counted
 
@@ -53,7 +53,7 @@ class Hierarchy(Measured):
         levels: the noisy counts, the cells first; None for a level that was not measured.
     """
 
-    blocks: Blocks
+    blocks: Tree
     levels: tuple[Noisy | None, ...]
 
     @property
@@ -81,23 +81,26 @@ class Hierarchy(Measured):
         return obedient(self.cells("raw"))
 
     def _ends(self, box: Box) -> tuple[Linear, Linear]:
-        inside = tuple(slice(*side) for side in box)
         question = np.zeros(self.shape)
-        question[inside] = self._variances[0]
+        question[tuple(slice(*side) for side in box)] = 1
+        found = self.linear(question.reshape(-1))
+        return found, found
+
+    def linear(self, question: Array) -> Linear:
+        """The least-squares estimate of a weighted sum of the cells, given as a flat array."""
         empty = [np.zeros(math.prod(shape)) for shape in self.blocks.shapes[1:]]
-        levels = [question.reshape(-1), *empty]
+        levels = [question * self._variances[0], *empty]
         solved = tree_fit(levels, self._variances, self.blocks.parents)
         parts = [
             (u / level.variance, level)
             for u, level in zip(solved, self.levels, strict=True)
             if level is not None
         ]
-        found = Linear(float(self.cells("raw")[inside].sum()), parts)
-        return found, found
+        return Linear(float(question @ self.cells("raw").reshape(-1)), parts)
 
 
 def levels_measured(
-    cells: Array, blocks: Blocks, shares: Sequence[Fraction], account: Account
+    cells: Array, blocks: Tree, shares: Sequence[Fraction], account: Account
 ) -> tuple[Noisy | None, ...]:
     """Noisy counts of every level with a share above 0: the only function here that sees cells."""
     return tuple(
