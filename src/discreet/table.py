@@ -17,6 +17,7 @@ from discreet.curator.answering import Audience
 from discreet.curator.bind import bound
 from discreet.curator.published import Published
 from discreet.curator.questions import Question, Questions
+from discreet.curator.release import Release
 from discreet.curator.session import Session
 from discreet.engines.check import check_rows
 from discreet.errors import ParameterError, UnsupportedError
@@ -175,6 +176,24 @@ class Table:
         """
         session = self.session(epsilon=epsilon, confidence=confidence)
         return session.publish(columns, bins=shape, ranges=ranges, epsilon=epsilon, where=where)
+
+    def publish_rollup(
+        self, keys: Sequence[str], *, epsilon: Exact, where: str | None = None,
+        combinations: Sequence[tuple[Any, ...]] | None = None, confidence: Exact = "0.95",
+    ) -> Release:  # fmt: skip
+        """Publish the counts of all levels of GROUP BY ROLLUP (keys): parts add up; once.
+
+        It has a budget of its own, which it spends; `session.publish_rollup` shares one.
+
+        Args:
+            keys: columns with public keys, or expressions in SQL, the coarsest first.
+            epsilon: what it costs, all levels together.
+            where: only rows for which this condition holds.
+            combinations: the finest groups as tuples, where they are not all combinations.
+            confidence: of the intervals.
+        """
+        session = self.session(epsilon=epsilon, confidence=confidence)
+        return session.publish_rollup(keys, epsilon=epsilon, where=where, combinations=combinations)
 
     def ask(self, question: Question, /, **how: Any) -> NoReturn:  # noqa: ARG002 - never answered
         """Nothing is answered without a budget: open a session."""

@@ -182,6 +182,8 @@ def test_the_top_is_not_lifted_by_empty_groups():
     groups = nested(list(itertools.product(range(10), range(50))))
     made = rollup(np.zeros(500, dtype=int), groups, epsilon=1)
     assert made.read_levels[-1][0] == max(made.raw_levels[-1][0], 0)
+    for level, summed in zip(made.read_levels, groups.sums(made.read_levels[0]), strict=True):
+        assert level == pytest.approx(summed, abs=1e-6)
 
 
 def test_groups_of_one_kind_have_one_law():

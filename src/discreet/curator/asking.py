@@ -129,10 +129,10 @@ class Asking(Questions):
 
     def supposed(self, question: Question, wanted: Wanted) -> Priced:
         """The question at its price, as if all had been found: refused before a search is paid."""
-        plan = self._supposed_plan(question)
+        plan = self.read(question)
         return priced(plan, self._if_found, wanted(plan, self._if_found))
 
-    def _supposed_plan(self, question: Question) -> Plan:
+    def read(self, question: Question) -> Plan:
         """The question as if all had been found; read once, however often it is needed."""
         if self._if_found is self._schema:
             return self.plan(question)
@@ -143,7 +143,7 @@ class Asking(Questions):
 
     def search(self, question: Question) -> Search | None:
         """The next thing that has to be found for a question."""
-        plan = self._supposed_plan(question) if self._schema is self._base else None
+        plan = self.read(question) if self._schema is self._base else None
         return next_search(question, self._schema, plan=plan)
 
     def search_key(self, search: Search) -> str:

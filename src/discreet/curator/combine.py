@@ -15,6 +15,7 @@ lighter tails than one, relative to its variance, so that w is slightly too wide
 of 0.91 on (tests/curator/test_combine.py checks the law of the sum exactly). Answers of different
 confidences are not combined.
 
+Answers that were changed since, such as roll-ups whose parts add up, are not combined.
 Only numbers with raw values and intervals of finite width on both sides are combined: counts, sums
 and means (whose half-widths are approximate, as they were before). Everything else (quantiles,
 quotients, keys that one of the answers does not have) is taken from the better answer.
@@ -44,7 +45,7 @@ def combined(coarse: Release, fine: Release, *, counts: Collection[str]) -> Rele
     """
     if (coarse.columns, coarse.keys) != (fine.columns, fine.keys):
         return fine
-    if coarse.confidence != fine.confidence:
+    if coarse.confidence != fine.confidence or coarse.steps or fine.steps:
         return fine
     places = {_key(coarse, i): i for i in range(len(coarse.rows))}
     if len(places) != len(coarse.rows):

@@ -14,7 +14,7 @@ Tested by tests/curator/test_curator.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -45,10 +45,12 @@ from discreet.curator.ledger.values import Account, Claim, Done, Pending
 from discreet.curator.offer import largest, offering, widths
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
-from discreet.curator.publishing import axes_of, publication
+from discreet.curator.publications import Publications
+from discreet.curator.publishing import Wanted
 from discreet.curator.questions import Question, target_of
 from discreet.curator.record import Record
 from discreet.curator.release import Release
+from discreet.curator.rolling import rolling
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError, QueryError
 from discreet.exact import Exact
 from discreet.noise.source import KeyedSource
@@ -65,7 +67,7 @@ Making = Callable[[Pending, Answering], tuple[Release, Cells | None]]
 """Makes the answer to what was charged."""
 
 
-class Curator:
+class Curator(Publications):
     """Answers questions under a policy, on its ledger.
 
     Args:
@@ -252,6 +254,11 @@ class Curator:
             self.policy.defaults, epsilon=epsilon, delta=delta, rho=rho, within=within, rows=rows,
             column=column,
         )  # fmt: skip
+        if asking.read(question).rollup:
+            return self._published(
+                lambda part: rolling(part.schema, part.engine, part.plan(question), wanted),
+                analyst=analyst, dataset=asking.dataset.name, block=block, key=key,
+            )  # fmt: skip
         supposed = asking.supposed(question, wanted)  # refused here, nothing was searched for
         cost_of(supposed.losses, family.accounting)
         plan, searched = self._ready(asking, question, family, who)
@@ -302,42 +309,16 @@ class Curator:
         reached("before send")
         return self._handed_out(Kept.from_text(done.answer).record, claim)
 
-    def publish(  # noqa: PLR0913 - every word that a publication may say
-        self,
-        columns: str | Sequence[str],
-        /,
-        *,
-        bins: int | Sequence[int],
-        ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]],
-        where: str | None = None,
-        epsilon: Exact,
-        analyst: str | None = None,
-        dataset: str | None = None,
-        block: str | None = None,
-        key: str | None = None,
-    ) -> Record:
-        """Charge the ledger once, publish counts over one to three axes, store and return them.
-
-        `Published.of(record.release)` answers any number of questions from it, for nothing.
-
-        Args:
-            columns: a column, or an expression in SQL; or up to three of them, one for each axis.
-            bins: how many cells of equal width; for each axis, where there are several.
-            ranges: (low, high), from where to where; for each axis, where there are several.
-            where: only rows for which this condition holds.
-            epsilon: what it may cost.
-            analyst: who asks; the owner if nobody is named.
-            dataset: which one, where there are several.
-            block: which part of its data.
-            key: names this asking: the same key again is the same asking, and is charged once.
-        """
+    def _published(
+        self, decide: Callable[[Asking], Wanted], *, analyst: str | None, dataset: str | None,
+        block: str | None, key: str | None,
+    ) -> Record:  # fmt: skip
         asking = self._part(dataset or only_dataset(self.policy.datasets), block)
         family = self.policy.families[asking.dataset.family]
         who = OWNER if analyst is None else self._known(analyst)
         named = key_of(key, who, self.ledger.uid)
         self._may_ask(family, who)
-        axes = axes_of(columns, bins, ranges)
-        wanted = publication(asking.schema, asking.engine, axes, where, epsilon=epsilon)
+        wanted = decide(asking)
         cost = cost_of([wanted.loss], family.accounting)
         asking.engine.ping()
         claim = claim_of(self.policy, self.version, asking, wanted.asked, who, cost, named)
@@ -346,7 +327,7 @@ class Curator:
 
         def make(charged: Pending, answering: Answering) -> tuple[Release, None]:
             source = KeyedSource(charged.noise)
-            return wanted.made(answering, source, confidence=level, at=at).release, None
+            return wanted.released(answering, source, confidence=level, at=at), None
 
         return self._settled(claim, asking, make)
 

@@ -10,17 +10,19 @@ Tested by tests/curator/test_publishing.py
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from discreet.curator.answering import Answering
 from discreet.curator.claims import Asked
 from discreet.curator.published import Published, question_of
+from discreet.curator.release import Release
 from discreet.engines.base import Engine
 from discreet.errors import ParameterError
 from discreet.exact import Exact, whole
@@ -32,10 +34,43 @@ from discreet.publish.tree.domain import Cells as Private
 from discreet.publish.tree.measured import unit_of
 from discreet.query.cells import Axis, Counted, counted
 from discreet.query.options import SMALLEST_EPSILON, not_below
-from discreet.query.request import Cells
+from discreet.query.request import Cells, Request
 from discreet.query.schema import Schema
 
-__all__ = ["Publication", "axes_of", "publication"]
+__all__ = ["Publication", "Wanted", "axes_of", "finished", "publication"]
+
+_Made = TypeVar("_Made")
+
+
+class Wanted(Protocol):
+    """Something to be published that is decided and not charged yet."""
+
+    @property
+    def loss(self) -> PureLoss:
+        """What it leaks."""
+
+    @property
+    def asked(self) -> Asked:
+        """What is published, for the ledger."""
+
+    def released(
+        self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
+    ) -> Release:
+        """Look at the data, once it is charged, and publish."""
+
+
+def finished(
+    answering: Answering, request: Request, statement: str, finish: Callable[[Cells], _Made]
+) -> _Made:
+    """What is made of the exact cells. For an analyst a failure is an empty table."""
+    (cells,) = answering.look(request, statement)
+    try:
+        return finish(cells)
+    except Exception as fault:
+        if answering.audience == "owner":
+            raise
+        answering.tell(fault)
+    return finish({})
 
 
 def axes_of(
@@ -96,14 +131,14 @@ class Publication:
         self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
     ) -> Published:
         """Look at the data, once it is charged. For an analyst a failure is an empty table."""
-        (cells,) = answering.look(self.counted.request, self.statement)
-        try:
-            return self.published(cells, source, confidence=confidence, at=at)
-        except Exception as fault:
-            if answering.audience == "owner":
-                raise
-            answering.tell(fault)
-        return self.published({}, source, confidence=confidence, at=at)
+        finish = partial(self.published, source=source, confidence=confidence, at=at)
+        return finished(answering, self.counted.request, self.statement, finish)
+
+    def released(
+        self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
+    ) -> Release:
+        """The same, as a table that can be stored."""
+        return self.made(answering, source, confidence=confidence, at=at).release
 
     def published(
         self, cells: Cells, source: Source, *, confidence: Fraction, at: datetime

@@ -20,13 +20,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from typing import Any
 
 from discreet.curator.answering import Answering, Audience, Telling
 from discreet.curator.offer import largest, widths
 from discreet.curator.published import Published
-from discreet.curator.publishing import axes_of, publication
+from discreet.curator.publishing import Wanted, axes_of, publication
 from discreet.curator.questions import Question, Questions, plan_of, wanted_target
 from discreet.curator.release import Release
+from discreet.curator.rolling import rolling
 from discreet.curator.search import next_search, supposed
 from discreet.engines.base import Engine
 from discreet.errors import BudgetExceededError
@@ -37,6 +39,7 @@ from discreet.privacy.budget import Chargeable
 from discreet.privacy.guarantee import Guarantee, same_neighbours
 from discreet.privacy.loss import Loss, PureLoss
 from discreet.query.build import Query
+from discreet.query.nested import rollup_plan
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target, priced
 from discreet.query.schema import Schema
@@ -122,6 +125,8 @@ class Session(Questions):
             )  # fmt: skip
 
         plan = self._ready(question, wanted)
+        if plan.rollup:
+            return self._published(rolling(self._schema, self._engine, plan, wanted), level)
         target = wanted(plan, self._schema)
         priced, statement = self.priced(plan, target)
         try:
@@ -155,18 +160,54 @@ class Session(Questions):
         priced = publication(
             self._schema, self._engine, axes, where, epsilon=epsilon, found=self._found
         )
+        self._pay(priced)
+        at = datetime.now(UTC)
+        return priced.made(self._answering, system_source(), confidence=level, at=at)
+
+    def publish_rollup(
+        self,
+        keys: Sequence[str],
+        /,
+        *,
+        epsilon: Exact,
+        where: str | None = None,
+        combinations: Sequence[tuple[Any, ...]] | None = None,
+        confidence: Exact | None = None,
+    ) -> Release:
+        """Charge the budget once, and publish the counts of all levels of GROUP BY ROLLUP (keys).
+
+        Whole numbers, none negative, and the parts of every group add up to it. None stands for
+        "all" in the columns of the keys.
+
+        Args:
+            keys: columns with public keys, or expressions in SQL, the coarsest first.
+            epsilon: what it may cost, all levels together.
+            where: only rows for which this condition holds.
+            combinations: the finest groups as tuples, such as the districts that each region has;
+                without them all combinations of keys are meant.
+            confidence: of the intervals.
+        """
+        level = self._level(confidence)
+        plan = rollup_plan(self._schema, keys, where, combinations)
+        return self._published(rolling(self._schema, self._engine, plan, epsilon), level)
+
+    def _published(self, wanted: Wanted, confidence: Fraction) -> Release:
+        self._pay(wanted)
+        at = datetime.now(UTC)
+        return wanted.released(self._answering, system_source(), confidence=confidence, at=at)
+
+    def _pay(self, wanted: Wanted) -> None:
         try:
-            self._charge([priced.loss])
+            self._charge([wanted.loss])
         except BudgetExceededError as refusal:
+            price = shown(wanted.loss.epsilon)
             words = (
-                f"this publication costs epsilon {shown(priced.epsilon)}, and {self.left} is left; "
+                f"this publication costs epsilon {price}, and {self.left} is left; "
                 "nothing was charged. A smaller epsilon has a larger error"
             )
             raise BudgetExceededError(
                 words, asked=refusal.asked, left=refusal.left, could=refusal.could
             ) from None
-        at = datetime.now(UTC)
-        return priced.made(self._answering, system_source(), confidence=level, at=at)
 
     def _coarser(
         self, refusal: BudgetExceededError, plan: Plan, target: Target

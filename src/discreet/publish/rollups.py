@@ -57,6 +57,8 @@ __all__ = ["Counts", "Nested", "Rollup", "least_shares", "level_variances", "nes
 Path = tuple[Hashable, ...]
 _UNITS = 1000
 """Shares are multiples of one part in so many."""
+_FUZZ = 1e-6
+"""Ends of intervals are moved out by this before they are rounded to whole numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,13 +194,19 @@ class Rollup(Hierarchy):
     def _read(self) -> Array:
         return self.read_levels[0].copy()
 
-    @cached_property
-    def whole_levels(self) -> list[Array]:
+    def whole_levels(self, scale: int = 1) -> list[Array]:
         """Whole numbers, none negative, of all levels; parts add up."""
-        return whole_tree(self.read_levels[0], self.groups.parents, self.groups.sizes)
+        return whole_tree(self.read_levels[0] / scale, self.groups.parents, self.groups.sizes)
 
-    def counts(self, *, confidence: Exact = 0.95) -> list[Counts]:
-        """All levels with intervals, the finest first."""
+    def counts(self, *, confidence: Exact = 0.95, scale: int = 1) -> list[Counts]:
+        """All levels with intervals, the finest first.
+
+        Args:
+            confidence: of each interval.
+            scale: how many units of what was measured are one; above 1 the truth need not be whole.
+        """
+        inward = _FUZZ if scale == 1 else 1 - _FUZZ
+        wholes = self.whole_levels(scale)
         risk = 1 - probability(confidence, name="confidence")
         found = []
         for level, kinds in enumerate(self.groups.kinds):
@@ -206,9 +214,10 @@ class Rollup(Hierarchy):
             known = [self.linear(self._members(level, int(place))) for place in first]
             width = np.array([one.width(risk) for one in known])[where]
             error = np.array([one.standard_error for one in known])[where]
-            raw, values = self.raw_levels[level], self.whole_levels[level]
-            low = np.maximum(np.ceil(raw - width - 1e-9), 0).astype(np.int64)
-            high = np.maximum(np.floor(raw + width + 1e-9), 0).astype(np.int64)
+            raw, width, error = self.raw_levels[level] / scale, width / scale, error / scale
+            values = wholes[level]
+            low = np.maximum(np.ceil(raw - width - inward), 0).astype(np.int64)
+            high = np.maximum(np.floor(raw + width + inward), 0).astype(np.int64)
             low, high = np.minimum(low, values), np.maximum(high, values)
             found.append(Counts(self.groups.nodes[level], values, low, high, raw, error))
         return found

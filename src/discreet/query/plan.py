@@ -145,6 +145,7 @@ class Plan:
         limit: at most this many released rows.
         combinations: the listed combinations of keys; None for all (the product).
         other: with True, one more row for all rows that are in no listed or selected group.
+        rollup: with True, also the groups by all but the last key, and so on up to everybody.
         epsilon, delta, rho: what OPTIONS of the SQL said, if anything.
     """
 
@@ -157,6 +158,7 @@ class Plan:
     limit: int | None = None
     combinations: tuple[tuple[Key, ...], ...] | None = None
     other: bool = False
+    rollup: bool = False
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     rho: Fraction | None = None

@@ -175,6 +175,11 @@ class Priced:
 
 def priced(plan: Plan, schema: Schema, target: Target) -> Priced:
     """Choose bounding and noise for a question at a price; QueryError where there is no way."""
+    if plan.rollup:
+        raise QueryError(
+            "GROUP BY ROLLUP is published as a whole, with epsilon=..., by ask or publish_rollup; "
+            "only GROUP BY has a price for each column"
+        )
     unit = schema.unit
     blocks = blocks_of(
         aggregates(plan),

@@ -53,7 +53,8 @@ def to_sql(plan: Plan, schema: Schema | None = None) -> str:
     if plan.where is not None:
         lines.append(f"WHERE {writer.row(plan.where)}")
     if plan.groupings:
-        lines.append("GROUP BY " + ", ".join(writer.row(g.value) for g in plan.groupings))
+        by = ", ".join(writer.row(g.value) for g in plan.groupings)
+        lines.append(f"GROUP BY ROLLUP ({by})" if plan.rollup else f"GROUP BY {by}")
     if plan.having is not None:
         lines.append(f"HAVING {writer.post(plan.having)}")
     if plan.order:

@@ -13,6 +13,7 @@ Tested by tests/query/test_sql.py
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -81,11 +82,20 @@ def _parsed(text: str, schema: Schema) -> Plan:
     only(select, *_OUTER)
     scope = opened(select, Environment(schema)).remembering()
     labels = [_labelled(item) for item in select.expressions]
-    groups = _groups(select.args.get("group"), labels, scope)
+    group = select.args.get("group")
+    rolled = _rolled(group)
+    groups = _groups(rolled or group, labels, scope)
     reader = Released(scope, groups, extremes=options.extremes)
     outputs = named([_item(label, node, reader) for label, node in labels], groups)
     tail = tail_of(select, scope, groups, outputs, options)
-    return assembled(schema, scope.where, groups, outputs, tail, options)
+    plan = assembled(schema, scope.where, groups, outputs, tail, options)
+    return plan if rolled is None else replace(plan, rollup=True)
+
+
+def _rolled(group: Node | None) -> Node | None:
+    """What is inside of GROUP BY ROLLUP (...), where that is all of it."""
+    items = [] if group is None else group.expressions
+    return items[0] if len(items) == 1 and isinstance(items[0], exp.Rollup) else None
 
 
 def _labelled(item: Node) -> tuple[str | None, Node]:

@@ -1,0 +1,99 @@
+"""What a curator publishes once, under its ledger: grids and roll-ups.
+
+Each is charged before a row is read, stored, and handed out again where it is asked for again.
+Tested by tests/curator/test_publishing.py, tests/curator/test_publications.py
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from discreet.curator.asking import Asking
+from discreet.curator.publishing import Wanted, axes_of, publication
+from discreet.curator.record import Record
+from discreet.curator.rolling import rolling
+from discreet.exact import Exact
+from discreet.query.nested import rollup_plan
+
+__all__ = ["Publications"]
+
+
+class Publications(ABC):
+    """Publishes; who pays and what is stored is the curator's."""
+
+    @abstractmethod
+    def _published(
+        self, decide: Callable[[Asking], Wanted], *, analyst: str | None, dataset: str | None,
+        block: str | None, key: str | None,
+    ) -> Record:  # fmt: skip
+        """Decide what is published, charge it, make it, store it and return it."""
+
+    def publish(  # noqa: PLR0913 - every word that a publication may say
+        self,
+        columns: str | Sequence[str],
+        /,
+        *,
+        bins: int | Sequence[int],
+        ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]],
+        where: str | None = None,
+        epsilon: Exact,
+        analyst: str | None = None,
+        dataset: str | None = None,
+        block: str | None = None,
+        key: str | None = None,
+    ) -> Record:
+        """Charge the ledger once, publish counts over one to three axes, store and return them.
+
+        `Published.of(record.release)` answers any number of questions from it, for nothing.
+
+        Args:
+            columns: a column, or an expression in SQL; or up to three of them, one for each axis.
+            bins: how many cells of equal width; for each axis, where there are several.
+            ranges: (low, high), from where to where; for each axis, where there are several.
+            where: only rows for which this condition holds.
+            epsilon: what it may cost.
+            analyst: who asks; the owner if nobody is named.
+            dataset: which one, where there are several.
+            block: which part of its data.
+            key: names this asking: the same key again is the same asking, and is charged once.
+        """
+
+        def decide(asking: Asking) -> Wanted:
+            axes = axes_of(columns, bins, ranges)
+            return publication(asking.schema, asking.engine, axes, where, epsilon=epsilon)
+
+        return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)
+
+    def publish_rollup(  # noqa: PLR0913 - every word that a publication may say
+        self,
+        keys: Sequence[str],
+        /,
+        *,
+        epsilon: Exact,
+        where: str | None = None,
+        combinations: Sequence[tuple[Any, ...]] | None = None,
+        analyst: str | None = None,
+        dataset: str | None = None,
+        block: str | None = None,
+        key: str | None = None,
+    ) -> Record:
+        """Charge the ledger once, publish all levels of GROUP BY ROLLUP (keys), store and return.
+
+        Args:
+            keys: columns with public keys, or expressions in SQL, the coarsest first.
+            epsilon: what it may cost, all levels together.
+            where: only rows for which this condition holds.
+            combinations: the finest groups as tuples, where they are not all combinations.
+            analyst: who asks; the owner if nobody is named.
+            dataset: which one, where there are several.
+            block: which part of its data.
+            key: names this asking: the same key again is the same asking, and is charged once.
+        """
+
+        def decide(asking: Asking) -> Wanted:
+            plan = rollup_plan(asking.schema, keys, where, combinations)
+            return rolling(asking.schema, asking.engine, plan, epsilon)
+
+        return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)
