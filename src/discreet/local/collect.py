@@ -27,7 +27,7 @@ from discreet.local.estimates import Estimates, estimated
 from discreet.local.oracle import BATCH, Array, Coded, Oracle
 from discreet.local.report import FIRST, HEADER, Report
 
-__all__ = ["Collector", "collect_parquet"]
+__all__ = ["Collector", "collect_parquet", "is_countable", "payload_of"]
 
 FORMAT = b"discreet-collector/1\n"
 _COUNT = np.dtype("<i8")
@@ -92,7 +92,7 @@ class Collector:
         payloads, wrong = [], 0
         for report in reports:
             try:
-                payloads.append(self._payload(report))
+                payloads.append(payload_of(self.oracle, report))
             except (ParameterError, InputTypeError):
                 if not skip:
                     raise
@@ -100,18 +100,6 @@ class Collector:
         array = self.oracle.array_of(b"".join(payloads))
         self.refused += wrong
         return array, skip
-
-    def _payload(self, report: Report | bytes) -> bytes:
-        read = report if isinstance(report, Report) else Report.from_bytes(report)
-        oracle = self.oracle
-        if (read.number, read.fingerprint) != (oracle.number, oracle.fingerprint):
-            raise ParameterError(
-                "report", None, f"must be one of {type(oracle).__name__} with these parameters"
-            )
-        if len(read.payload) != oracle.width:
-            problem = f"must have a payload of {oracle.width} bytes"
-            raise ParameterError("report", f"{len(read.payload)} bytes", problem)
-        return read.payload
 
     def _add_array(self, reports: Array, skip: bool) -> None:  # noqa: FBT001
         """Check all of them first; then add batch by batch."""
@@ -221,6 +209,22 @@ class Collector:
             self.add_counts(array.astype(np.int64), counts, skip=skip)
 
 
+def payload_of(oracle: Oracle, report: Report | bytes) -> bytes:
+    """The payload of a report of this oracle; any other report is refused.
+
+    Whether the oracle could have written this very payload is for `oracle.well_formed` to say.
+    """
+    read = report if isinstance(report, Report) else Report.from_bytes(report)
+    if (read.number, read.fingerprint) != (oracle.number, oracle.fingerprint):
+        raise ParameterError(
+            "report", None, f"must be one of {type(oracle).__name__} with these parameters"
+        )
+    if len(read.payload) != oracle.width:
+        problem = f"must have a payload of {oracle.width} bytes"
+        raise ParameterError("report", f"{len(read.payload)} bytes", problem)
+    return read.payload
+
+
 def _malformed(wrong: int, of: int) -> ParameterError:
     problem = "must be ones that the oracle can write (skip_malformed=True leaves such out)"
     return ParameterError("reports", f"{wrong:,} malformed of {of:,}", problem)
@@ -268,7 +272,7 @@ def collect_parquet(
             while rows := cursor.fetchmany(BATCH):
                 counts = np.array([row[1] for row in rows]) if len(rows[0]) > 1 else None
                 collector.add_payloads([row[0] for row in rows], counts, skip=skip_malformed)
-        elif _is_countable(collector.oracle) and kind.endswith(_INTEGERS):
+        elif is_countable(collector.oracle) and kind.endswith(_INTEGERS):
             statement = _codes(collector.oracle, name)
             found = connection.execute(statement, [str(path)]).fetchnumpy()
             codes, counts = (np.asarray(found[key], dtype=np.int64) for key in ("code", "count"))
@@ -282,7 +286,7 @@ def collect_parquet(
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
-def _is_countable(oracle: Oracle) -> bool:
+def is_countable(oracle: Oracle) -> bool:
     """Whether the collector keeps one count for every different report."""
     return isinstance(oracle, Coded) and oracle.cells == oracle.codes
 
@@ -306,6 +310,6 @@ def _blobs(oracle: Oracle, name: str) -> str:
         f"WHEN octet_length({name}) = {HEADER + oracle.width} "
         f"AND {name}[:{HEADER}] = '{literal}'::BLOB THEN {name}[{HEADER + 1}:] END"
     )
-    if _is_countable(oracle):
+    if is_countable(oracle):
         return f"SELECT {payload}, count(*) FROM read_parquet(?) GROUP BY 1"  # noqa: S608
     return f"SELECT {payload} FROM read_parquet(?)"  # noqa: S608
