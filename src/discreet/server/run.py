@@ -25,7 +25,7 @@ from discreet.server.settings import Settings
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["address_of", "in_thread", "run", "server_of", "serving"]
+__all__ = ["address_of", "bound", "in_thread", "run", "server_around", "server_of", "serving"]
 
 _GRACE = 10
 """Seconds beyond the longest deadline that a stop waits."""
@@ -62,13 +62,17 @@ def address_of(settings: Settings, listening: socket.socket) -> str:
 
 
 def server_of(service: Service) -> uvicorn.Server:
-    """The server, ready to run: with limits of its own, and a stop that lets questions end."""
+    """The server of a curator, ready to run."""
+    return server_around(make_app(service), service.settings)
+
+
+def server_around(guard: Guard, settings: Settings) -> uvicorn.Server:
+    """A server, ready to run: with limits of its own, and a stop that lets requests end."""
     import uvicorn  # noqa: PLC0415 - only who serves needs it
 
     from discreet.server.connections import connections_of  # noqa: PLC0415
 
-    settings = service.settings
-    server, guard = settings.server, make_app(service)
+    server = settings.server
     longest = int(server.deadlines[-1]) + _GRACE
     tls: dict[str, Any] = {}
     if server.certificate is not None and server.private_key is not None:
