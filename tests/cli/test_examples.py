@@ -11,6 +11,8 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from discreet.cli import app
+from discreet.local.store import Store
+from discreet.local.survey import Survey
 
 
 def commands(group, name="discreet"):
@@ -51,6 +53,21 @@ def make_rappor_files(run):
     run("rappor", "map", "words.txt", *given, "-o", "map.csv")
 
 
+def make_survey(run):
+    """What the examples of `discreet collect` read: a survey, and one report of it."""
+    run("collect", "new", "survey.json", "--values", "tea,coffee,milk", "--epsilon", "1")
+    survey = Survey.read("survey.json")
+    store, _ = Store.create("survey.collected", survey)
+    store.add([(0, "a device of somebody", survey.oracle.report("tea").payload)])
+    store.close()
+
+
+def collected(store, settings, started):
+    """A collector that is told to stop at once."""
+    started("http://127.0.0.1:8081")
+    store.close()
+
+
 def stopped(service, started):
     """A server that is told to stop at once."""
     started("http://127.0.0.1:8080")
@@ -79,6 +96,7 @@ def began(made, tmp_path_factory):
         known.setattr("discreet.curator.access.access.new_key", lambda: KEY.ljust(32))
         ready("key", "make", "policy.toml", "bob")
         make_rappor_files(ready)
+        make_survey(ready)
     return folder
 
 
@@ -88,4 +106,6 @@ def test_examples_run(example, began, run, tmp_path, monkeypatch):
     monkeypatch.chdir(shutil.copytree(began, tmp_path / "here"))
     if example.startswith("discreet serve"):  # it would serve for ever; test_serving lets it
         monkeypatch.setattr("discreet.server.run.run", stopped)
+    if example.startswith("discreet collect serve"):
+        monkeypatch.setattr("discreet.server.collecting.run_collecting", collected)
     assert run(*shlex.split(example)[1:]).output

@@ -16,6 +16,7 @@ import typer
 
 import discreet
 from discreet.cli import (
+    collecting,
     curating,
     files,
     galleries,
@@ -81,4 +82,5 @@ for _panel, _commands in (
         app.command(cls=Plain, rich_help_panel=_panel)(_command)
 for _group in (ledgers.app, people.people_app, people.keys_app):
     app.add_typer(_group, rich_help_panel="Hold data under a policy")
-app.add_typer(rappor.app, rich_help_panel="Ask people directly")
+for _group in (collecting.app, rappor.app):
+    app.add_typer(_group, rich_help_panel="Ask people directly")

@@ -1,0 +1,195 @@
+"""`discreet collect`: ask many devices, each randomising its own answer, over the network.
+
+Tested by tests/cli/test_collecting.py
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli import options as o
+from discreet.cli.errors import FAILED, Guarded
+from discreet.cli.plain import Plain
+from discreet.errors import ParameterError
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="collect",
+    cls=Guarded,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="A survey among devices that randomise their answers themselves.",
+)
+_Survey = Annotated[Path, typer.Argument(metavar="SURVEY", help="The file of the survey.")]
+_StoreFile = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="FILE", help="What was collected; SURVEY with .collected."),
+]
+
+
+@app.command(cls=Plain)
+def new(  # noqa: PLR0913, PLR0917 - what is asked, at which price, when
+    survey: _Survey,
+    values: Annotated[
+        str, typer.Option("--values", metavar="A,B,...", help="The public values; or how many.")
+    ],
+    epsilon: Annotated[
+        str, typer.Option("--epsilon", metavar="NUMBER", help="Of one report; exact as typed.")
+    ],
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="TEXT", help="What people call it.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="TIME", help="2026-11-16T00:00:00Z; now.")
+    ] = None,
+    hours: Annotated[
+        int, typer.Option("--hours", metavar="N", help="How long an epoch lasts.")
+    ] = 24,
+    epochs: Annotated[int, typer.Option("--epochs", metavar="N", help="How many there are.")] = 1,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Write the file of a survey: what is asked, how devices randomise, and when.
+
+    Example: [bold]discreet collect new drinks.json --values tea,coffee,milk --epsilon 1[/bold]
+    """
+    from discreet.local.frequency import Frequency  # noqa: PLC0415
+    from discreet.local.survey import Survey  # noqa: PLC0415
+
+    if survey.exists():
+        raise ParameterError("SURVEY", survey.name, "is there already: devices may know it")
+    domain = int(values) if values.strip().isdecimal() else _texts(values)
+    chosen = Frequency(domain, epsilon)
+    made = Survey(
+        chosen, name=name or survey.stem, start=_time(start), seconds=hours * 3600, epochs=epochs
+    )
+    survey.write_text(made.to_json(), encoding="utf-8")
+    total = str(made.total.epsilon)
+    if as_json:
+        told = {"saved": str(survey), "identity": made.identity, "epsilon_of_all_epochs": total}
+        typer.echo(json.dumps(told))
+        return
+    typer.echo(f"saved {survey}: {chosen.why}")
+    typer.echo(f"a device tells epsilon {chosen.epsilon} in an epoch, {total} in all {epochs}")
+
+
+def _texts(values: str) -> list[str]:
+    return [key for key, _ in o.split_keys(values)]
+
+
+def _time(text: str | None) -> datetime:
+    if text is None:
+        return datetime.now(UTC).replace(microsecond=0)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ParameterError("--start", text, "must be a time, as 2026-11-16T00:00:00Z") from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _place(survey: Path, store: Path | None) -> Path:
+    return store if store is not None else survey.with_suffix(".collected")
+
+
+@app.command(cls=Plain)
+def serve(  # noqa: PLR0913, PLR0917 - what, where, how it is secured
+    survey: _Survey,
+    store: _StoreFile = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", help="At which port; 0 takes a free one.")
+    ] = 8081,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", metavar="FILE", help="For TLS, in PEM.")
+    ] = None,
+    private_key: Annotated[
+        Path | None, typer.Option("--private-key", metavar="FILE", help="Its key, in PEM.")
+    ] = None,
+    behind_proxy: Annotated[  # noqa: FBT002
+        bool, typer.Option("--behind-proxy", help="TLS ends at a proxy in front of this server.")
+    ] = False,
+    new_key: Annotated[  # noqa: FBT002
+        bool, typer.Option("--new-key", help="Make another key for the owner; the old one ends.")
+    ] = False,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Collect reports, one of each device and epoch. The first start shows the owner's key, once.
+
+    Example: [bold]discreet collect serve survey.json[/bold]
+    """
+    try:
+        from discreet.server import collecting  # noqa: PLC0415
+        from discreet.server.settings import Settings  # noqa: PLC0415
+    except ImportError as error:
+        problem = f'needs {error.name}: pip install "discreet[server]"'
+        raise ParameterError("collect serve", None, problem) from None
+    from discreet.curator.policy.model import Server  # noqa: PLC0415
+    from discreet.local.store import Store  # noqa: PLC0415
+    from discreet.local.survey import Survey  # noqa: PLC0415
+
+    if (certificate is None) != (private_key is None):
+        raise ParameterError("--certificate", None, "goes with --private-key")
+    server = Server(host=host, port=port, certificate=certificate, private_key=private_key)
+    settings = Settings(server, behind_proxy=behind_proxy).checked()
+    asked, path, owner = Survey.read(survey), _place(survey, store), ""
+    if path.exists():
+        kept = Store.open(path)
+        if kept.survey != asked:
+            raise ParameterError("SURVEY", survey.name, f"is not the survey that {path} collects")
+        owner = kept.new_owner() if new_key else ""
+    else:
+        kept, owner = Store.create(path, asked)
+
+    def started(address: str) -> None:
+        if as_json:
+            typer.echo(json.dumps({"address": address, "survey": asked.identity, "owner": owner}))
+            return
+        typer.echo(f"Collecting {asked.name} at {address}  (Ctrl-C stops it)")
+        if owner:
+            typer.echo(f"The owner's key, shown only now: {owner}")
+
+    collecting.run_collecting(kept, settings, started=started)
+
+
+@app.command(cls=Plain)
+def estimate(
+    survey: _Survey,
+    epoch: Annotated[int, typer.Option("--epoch", metavar="N", help="Which one.")] = 0,
+    confidence: Annotated[
+        str, typer.Option("--confidence", metavar="NUMBER", help="That all intervals hold.")
+    ] = "0.95",
+    store: _StoreFile = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Estimate the shares of all values from what was collected. Exit code 1: no reports.
+
+    Example: [bold]discreet collect estimate survey.json[/bold]
+    """
+    from discreet.local.store import Store  # noqa: PLC0415
+
+    kept = Store.open(_place(survey, store))
+    try:
+        found = kept.collector(epoch)
+    finally:
+        kept.close()
+    if found.n == 0:
+        typer.echo(f"there are no reports of epoch {epoch}", err=True)
+        raise typer.Exit(FAILED)
+    shares = found.estimate(confidence)
+    if as_json:
+        told = {"epoch": epoch, "n": shares.n, "confidence": shares.confidence}
+        typer.echo(json.dumps({**told, "rows": list(shares.rows())}, indent=2, allow_nan=False))
+        return
+    wide = max(5, *(len(str(row["value"])) for row in shares.rows()))
+    typer.echo(f"{shares.n:,} reports; all intervals hold together with {confidence}")
+    typer.echo(f"{'value':<{wide}}  {'share':>8}  {'from':>8}  {'to':>8}")
+    for row in shares.top(len(shares)):
+        numbers = "  ".join(f"{row[key]:>8.4f}" for key in ("share", "lower", "upper"))
+        typer.echo(f"{row['value']!s:<{wide}}  {numbers}")
