@@ -1,15 +1,18 @@
 """Two hypothesis profiles: a quick one for people, a longer and repeatable one for CI.
 
-And a PostgreSQL server for ledgers, which several folders need.
+And a PostgreSQL server for ledgers and a Spark, which several folders need, each started when a
+test first asks for it. Where one cannot be started its tests are skipped with the reason; in CI
+they fail.
 
 Linear algebra has one thread here: workers that run side by side would wait for each other.
 """
 
 import os
+import shutil
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.machines import postgres_named
+from tests.machines import missing, postgres_named
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, which is later
 _QUIET = [HealthCheck.too_slow]
@@ -25,3 +28,36 @@ def flushing_server(testrun_uid):
     """A server of its own: the one of the engines' tests does not flush, and is refused."""
     with postgres_named(f"ledger-{testrun_uid}") as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A small local Spark session, quiet."""
+    from discreet.engines.spark import local_session
+    from discreet.errors import EngineError
+
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        missing("Spark", FileNotFoundError("java"))
+    try:
+        session = local_session(
+            cores=1,
+            **{
+                "spark.driver.memory": "1g",
+                # statements here run once: compiling Java for long runs would not pay
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                "spark.sql.shuffle.partitions": "1",
+                "spark.ui.showConsoleProgress": "false",
+            },
+        )
+    except EngineError as error:
+        missing("Spark", error)
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+def pytest_collection_modifyitems(items):
+    """PySpark leaves the closing of its sockets to the garbage collector."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))

@@ -43,6 +43,7 @@ _HOME = {
     "VectorCollector": "discreet.local.averages",
     "closed_form": "discreet.local.shuffle",
     "collect_parquet": "discreet.local.collect",
+    "collect_spark": "discreet.local.spark",
     "compare": "discreet.local.longitudinal",
     "shuffled": "discreet.local.shuffle",
 }
