@@ -149,7 +149,7 @@ def test_two_servers_on_postgres_are_killed_all_the_time(
     place = Place.at(tmp_path, ledger=ledger, total=TOTAL, deadline=0.1)
     servers = [Server(place, nursery), Server(place)]
     try:
-        kills, clients = stormed(place, servers, 300 if TORTURE else 12)
+        kills, clients = stormed(place, servers, 300 if TORTURE else 22)
         settled(place, clients)
         together(clients, asked_again)
         settled(place, clients)
@@ -164,7 +164,7 @@ def test_a_server_on_sqlite_is_killed_all_the_time(nursery, tmp_path, capsys):
     place = Place.at(tmp_path, total=TOTAL, deadline=0.1)
     server = Server(place, nursery)
     try:
-        kills, clients = stormed(place, [server], 60 if TORTURE else 4)
+        kills, clients = stormed(place, [server], 60 if TORTURE else 8)
         settled(place, clients)
         together(clients, asked_again)
     finally:
