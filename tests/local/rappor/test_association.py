@@ -10,18 +10,20 @@ import discreet as dp
 from discreet.local.rappor import Candidates, Params
 from discreet.local.rappor.association import OTHER, Variable, _random_word, associate
 from discreet.local.rappor.simulate import instantaneous_rows, permanent_rows
+from discreet.noise.source import KeyedSource
 
 LIGHT = Params(k=8, h=2, m=4, p="0.2", q="0.8", f="0.2")
 
 
-def reported(params, words, places, cohorts, *, told=None, other=False):
+def reported(params, words, places, cohorts, *, told=None, other=False, source=None):
     blooms = words.bits[cohorts, places]
-    rows = instantaneous_rows(permanent_rows(blooms, params), params)
+    kept = permanent_rows(blooms, params, source=source)
+    rows = instantaneous_rows(kept, params, source=source)
     return Variable(params, told or words, rows, other)
 
 
 def played(params, joint, number, generator=3):
-    """Clients with values drawn from a joint law."""
+    """Clients with values drawn from a joint law; the same in every run."""
     rng = np.random.default_rng(generator)
     joint = np.array(joint)
     cells = rng.choice(joint.size, size=number, p=joint.reshape(-1))
@@ -29,7 +31,10 @@ def played(params, joint, number, generator=3):
     words = [Candidates.of([f"{name}{i}" for i in range(size)], params)
              for name, size in zip("ab", joint.shape, strict=True)]  # fmt: skip
     places = np.unravel_index(cells, joint.shape)
-    pair = [reported(params, w, p, cohorts) for w, p in zip(words, places, strict=True)]
+    source = KeyedSource(generator.to_bytes(32, "big"))
+    pair = [
+        reported(params, w, p, cohorts, source=source) for w, p in zip(words, places, strict=True)
+    ]
     return associate(*pair, cohorts)
 
 
@@ -41,7 +46,6 @@ def test_perfect_correlation_without_noise():
     assert found.p_value < 1e-12
 
 
-@pytest.mark.statistical
 def test_perfect_correlation_with_noise():
     """The original's tolerance is 0.15; that is over 7 standard errors here."""
     found = played(LIGHT, [[0.5, 0], [0, 0.5]], 5000)
@@ -50,7 +54,6 @@ def test_perfect_correlation_with_noise():
     assert found.p_value < 1e-12
 
 
-@pytest.mark.statistical
 def test_forbidden_cells_stay_small():
     """Zero cells of a three by three law: the original asks for less than 0.02."""
     joint = np.array([[0.3, 0.1, 0], [0.1, 0.2, 0.1], [0, 0.1, 0.1]])
@@ -60,7 +63,6 @@ def test_forbidden_cells_stay_small():
     assert np.abs(z).max() < 7
 
 
-@pytest.mark.statistical
 def test_independent_variables_are_not_called_dependent():
     """40 collections: p below 0.05 no more often than a binomial law allows, at 1e-10; and the
     scores of the shares have variance 1, within 7 standard errors or below.
@@ -74,7 +76,6 @@ def test_independent_variables_are_not_called_dependent():
     assert abs(z.var() - 1) < 7 * np.sqrt(2 / z.size)
 
 
-@pytest.mark.statistical
 def test_words_that_are_no_candidates_go_to_other():
     """A third of the clients have an unknown word: "(other)" gets it, to 0.06.
 
@@ -86,8 +87,9 @@ def test_words_that_are_no_candidates_go_to_other():
     number = 30_000
     cohorts = np.arange(number) % params.m
     places = np.arange(number) // params.m % 3
-    first = reported(params, words, places, cohorts, told=told, other=True)
-    second = reported(params, words, places, cohorts)
+    source = KeyedSource(bytes(32))
+    first = reported(params, words, places, cohorts, told=told, other=True, source=source)
+    second = reported(params, words, places, cohorts, source=source)
     found = associate(first, second, cohorts)
     assert found.first == ("x", "y", OTHER)
     assert found.shares.sum() == pytest.approx(1)
