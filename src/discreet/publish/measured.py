@@ -54,6 +54,8 @@ __all__ = ["Account", "Answer", "Box", "Measured", "Noisy", "Terms", "counted"]
 Array = NDArray[Any]
 Box = tuple[tuple[int, int], ...]
 """A range of cells for each axis: the first, and the first that is no longer in it."""
+LEAST_VARIANCE = 1e-60
+"""Weights are one over variances: at rates of hundreds these would not fit floats."""
 Reading = Literal["raw", "read", "whole"]
 Part = tuple[Array, "Noisy"]
 """Weights on noisy numbers."""
@@ -111,8 +113,8 @@ class Noisy:
 
     @property
     def variance(self) -> float:
-        """Of the noise on each number."""
-        return geometric_variance(self.rate)
+        """Of the noise on each number; never taken as 0, which would mean that it is given."""
+        return max(geometric_variance(self.rate), LEAST_VARIANCE)
 
 
 class Account:
