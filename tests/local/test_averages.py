@@ -115,6 +115,11 @@ def test_what_is_refused():
         collector.read(good.replace(b"[0,0,0,0,0]", b"[0,0,0,0,0.5]"))
     with pytest.raises(ParameterError):
         collector.read(good.replace(b"[0,0,0,0,0]", b"[0,0]"))
+    wrong = ("[0,0,0,-5,10]", "[5,0,-100,0,0]", "[5,9,9,0,0]", "[0,5,0,0,0]", "[0,0,5,0,0]",
+             "[1,0,9999999,0,0]", "[true,0,0,0,0]", '["5",0,0,0,0]', "[" * 100_000)  # fmt: skip
+    for sums in map(str.encode, wrong):
+        with pytest.raises(ParameterError, match="stored"):
+            collector.read(good.replace(b"[0,0,0,0,0]", sums))
 
 
 # --- vectors
@@ -173,8 +178,12 @@ def test_bad_vectors_are_refused():
         with pytest.raises(ParameterError):
             Means((0, 1), 1, **arguments)
     collector = VectorCollector(means)
-    with pytest.raises(ParameterError, match="place for each"):
-        collector.add(np.array([3]), np.array([0]))
+    for places in ([3, 0], [-1, 0], [0.5, 0], [0]):
+        with pytest.raises(ParameterError, match="place for each"):
+            collector.add(np.array(places), np.array([0, 1]))
+    with pytest.raises(ParameterError, match="must be below"):
+        collector.add(np.array([0, 1]), np.array([0, 10**6]))
+    assert [place.n for place in collector.places] == [0, 0, 0]
     with pytest.raises(ParameterError, match="same"):
         collector.merge(VectorCollector(Means((0, 1), 1, dimensions=4)))
 

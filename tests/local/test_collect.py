@@ -57,6 +57,8 @@ def test_different_parameters_are_refused():
         lambda d: d.replace(b'"n": 3', b'"n": -3'), lambda d: d.replace(b'"n": 3', b'"n": 1'),
         lambda d: d[:-8] + b"\xff" * 8, lambda d: d.replace(b'"n"', b'"m"'),
         lambda d: d.replace(b"collector/1", b"collector/2"), lambda d: None,
+        *(lambda d, n=n: d.replace(b'"n": 3', b'"n": ' + n)
+          for n in (b"Infinity", b"1e400", b"3.5", b"true", b"1" + b"0" * 16, b"[" * 100_000)),
     ],
 )  # fmt: skip
 def test_what_is_no_stored_collector_is_refused(change):

@@ -156,15 +156,24 @@ class MeanCollector:
         try:
             found = json.loads(stored)
             kind, said, sums = found["format"], found["mechanism"], found["sums"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise ParameterError("stored", None, "must be what to_bytes gave") from None
         if kind != FORMAT or said != repr(self.mechanism):
             raise ParameterError("stored", None, "must hold sums of the same dp.local.Mean")
-        if not isinstance(sums, list) or len(sums) != 5:
+        if not isinstance(sums, list) or len(sums) != 5 or not self._could_be(sums):
             raise ParameterError("stored", None, "must be what to_bytes gave")
         read = MeanCollector(self.mechanism)
-        read._sums = [whole(one, name="a stored sum") for one in sums]
+        read._sums = sums
         return read
+
+    def _could_be(self, sums: list[Any]) -> bool:
+        """Whether some reports have these sums, or nearly: no variance of theirs is negative."""
+        if not all(type(one) is int for one in sums):
+            return False
+        many, twice, squares, minus, plus = sums
+        most = max(self.mechanism.shape.size - 1, 0) ** 2
+        fits = twice**2 <= many * squares and squares <= many * most
+        return bool(fits and min(many, squares, minus, plus) >= 0)
 
     def estimate(self, *, sampled: bool = False) -> MeanEstimate:
         """The mean of the true values; `sampled` if only some people reported this number."""
@@ -267,8 +276,10 @@ class VectorCollector:
     def add(self, places: NDArray[Any], reports: NDArray[Any]) -> None:
         """Add what `Means.reports` gave."""
         flat, found = np.asarray(places).reshape(-1), np.asarray(reports).reshape(-1)
-        if flat.size != found.size or (flat.size and flat.max() >= len(self.places)):
+        fits = flat.size == found.size and (flat.size == 0 or flat.dtype.kind in "iu")
+        if not fits or (flat.size and not 0 <= flat.min() <= flat.max() < len(self.places)):
             raise ParameterError("places", None, "must name a place for each report")
+        MeanCollector(self.mechanism.each).add(found)  # all of them or, where one is none, none
         order = np.argsort(flat, kind="stable")
         edges = np.searchsorted(flat[order], np.arange(len(self.places) + 1))
         for number, collector in enumerate(self.places):

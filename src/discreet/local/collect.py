@@ -31,6 +31,8 @@ __all__ = ["Collector", "collect_parquet", "is_countable", "payload_of"]
 
 FORMAT = b"discreet-collector/1\n"
 _COUNT = np.dtype("<i8")
+MOST_REPORTS = 1 << 50
+"""A stored collector of more is refused."""
 
 
 class Collector:
@@ -152,9 +154,9 @@ class Collector:
             head, line, counts = bytes(data).split(b"\n", 2)
             said = json.loads(line)
             found = np.frombuffer(counts, dtype=_COUNT).astype(np.int64)
-            n, refused = int(said["n"]), int(said["refused"])
+            n, refused = (_number(said[name]) for name in ("n", "refused"))
             mine = (said["fingerprint"], made.oracle.kind)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ParameterError("data", None, "must be a stored collector") from error
         if head + b"\n" != FORMAT:
             raise ParameterError("data", None, f"must begin with {FORMAT.decode().strip()!r}")
@@ -223,6 +225,13 @@ def payload_of(oracle: Oracle, report: Report | bytes) -> bytes:
         problem = f"must have a payload of {oracle.width} bytes"
         raise ParameterError("report", f"{len(read.payload)} bytes", problem)
     return read.payload
+
+
+def _number(value: object) -> int:
+    """A stored number of reports; few enough that thousands of collectors can be merged."""
+    if type(value) is not int or not -MOST_REPORTS <= value <= MOST_REPORTS:
+        raise ValueError("no number of reports")
+    return value
 
 
 def _malformed(wrong: int, of: int) -> ParameterError:
