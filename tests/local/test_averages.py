@@ -77,6 +77,17 @@ def test_the_standard_error_is_the_theory():
     assert found.standard_error == pytest.approx(math.sqrt(mechanism.variance / 200_000), rel=0.05)
 
 
+def test_the_interval_holds_where_floats_are_coarse():
+    """Floats near 10^17 are 16 apart, so that the value is read as another one."""
+    mechanism = Mean((10**17, 10**17 + 32), 100)
+    found = filled(mechanism, mechanism.reports(np.full(1000, 10**17 + 7))).estimate()
+    assert abs(found.exact - (10**17 + 7)) > 1
+    low, high = found.interval()
+    assert F(low) <= 10**17 + 7 <= F(high)
+    near = filled(Mean((0, 1), 1), [0]).estimate()
+    assert near.slip == F(1, 1 << 32) + F(1, 1 << 49)
+
+
 def test_bernsteins_width_solves_its_equation():
     mechanism = Mean((-1, 1), 4)
     found = filled(mechanism, mechanism.reports(np.zeros(1000))).estimate()

@@ -8,7 +8,8 @@ Intervals. The n reports are independent, each lies in a range of width w, has a
 v, and the true value as its mean. The mean of the reports is further than h from the mean of the n
 true values with probability at most 2 exp(-2 n h^2/w^2) (Hoeffding 1963), and at most
 2 exp(-n h^2/(2 v + 2 w h/3)) (Bernstein). Both widths are known before any report is seen, so the
-smaller one may be taken. 2^-32 of the distance of the bounds is added for reading the values.
+smaller one may be taken. For reading the values 2^-32 of the distance of the bounds is added, and
+2^-49 of the larger bound: values, bounds and the ends of intervals are rounded to floats.
 
 Vectors. A person with d numbers draws t of the d places, and reports each of these with epsilon/t
 (Wang et al. 2019: t = floor(epsilon/2.5), at least 1 and at most d); which places were drawn does
@@ -191,7 +192,7 @@ class MeanCollector:
         ends = [self.mechanism.stands_for(y) for y in self.mechanism.extremes]
         spread = max(ends) - min(ends)
         worst = None if sampled else self.mechanism.worst_variance
-        slip = half / (1 << (RESOLUTION - 1))
+        slip = half / (1 << (RESOLUTION - 1)) + max(abs(low), abs(high)) / (1 << 49)
         return MeanEstimate((low + high) / 2 + half * mean, variance, n, spread, worst, slip)
 
 
