@@ -44,6 +44,15 @@ def test_without_a_ledger_and_from_a_json_file(here, run):
     assert not (here / "payroll.csv.ledger").exists()
 
 
+def test_rows_outside_of_the_range_are_not_counted(here, run):
+    """Cells have noise of a rate above 4 here: 40 is passed with a chance below 1e-60."""
+    (here / "x.csv").write_text("x\n" + "5\n" * 100 + "999\n" * 100 + "-50\n" * 100)
+    made = run("publish", "x.csv", "x", "--bins", "4", "--range", "0:100", "--epsilon", "5",
+               "--no-ledger", "--json")  # fmt: skip
+    rows = json.loads(made.stdout)["release"]["rows"]
+    assert [n for _, n in rows] == pytest.approx([100, 0, 0, 0], abs=40)
+
+
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
@@ -53,6 +62,7 @@ def test_without_a_ledger_and_from_a_json_file(here, run):
         (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "2,3"), "--bins"),
         (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "x"), "--bins"),
         (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "0"), "bins"),
+        (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "9" * 5000), "400 digits"),
         (("salary", "--range", "9:1", "--epsilon", "1"), "low below high"),
         (("salary", "--range", "0:10", "--epsilon", "0"), "epsilon"),
         (("nothing", "--range", "0:10", "--epsilon", "1"), "nothing"),

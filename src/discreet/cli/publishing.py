@@ -19,6 +19,7 @@ from discreet.cli.options import Cost, Known, Out, pair_of, spread
 from discreet.cli.places import is_policy
 from discreet.cli.releases import Stored
 from discreet.errors import ParameterError
+from discreet.exact import whole
 
 if TYPE_CHECKING:
     from discreet.curator.published import Published
@@ -122,20 +123,24 @@ def _bins(text: str, columns: list[str]) -> list[int]:
         parts *= len(columns)
     if len(parts) != len(columns) or not all(part.strip().isdecimal() for part in parts):
         raise ParameterError("--bins", text, f"must be a number, or {len(columns)} with commas")
-    return [int(part) for part in parts]
+    return [whole(part.strip(), name="--bins", at_least=1) for part in parts]
 
 
 def _declared(
     known: Known, columns: list[str], ranges: list[tuple[str, str]]
 ) -> dict[str, Declared]:
-    """What is known of a bare file's columns: of an axis its range, if nothing else is said."""
+    """What is known of a bare file's columns: of an axis its range, if nothing else is said.
+
+    It is declared one step wider on both sides: there is where all that lies outside is moved to.
+    """
     from discreet.query.schema import Bounds  # noqa: PLC0415
 
     declared = known.declared()
     for column, (low, high) in zip(columns, ranges, strict=True):
         if column not in declared:
             bounds = Bounds(low, high)
-            declared[column] = Bounds(bounds.low, bounds.high, bounds.grid)
+            step = bounds.grid
+            declared[column] = Bounds(bounds.low - step, bounds.high + step, step)
     return declared
 
 
