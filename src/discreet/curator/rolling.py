@@ -183,7 +183,7 @@ def _notes(plan: Plan) -> tuple[str, ...]:
     left_out = [f"whose {' or '.join(missing)} is missing"] if missing else []
     left_out += ["of no listed group"] if plan.combinations is not None else []
     if left_out:
-        notes.append(f"rows {', or '.join(left_out)}, are in no level")
+        notes.append(f"rows {', or '.join(left_out)} are in no level")
     return tuple(notes)
 
 
