@@ -299,3 +299,43 @@ def test_only_local_promises_are_shuffled():
     for wrong in (1, ApproxDP(1, "1e-6"), None, dp.Gaussian(rho=1)):
         with pytest.raises(UnsupportedError, match="pure guarantee"):
             shuffled(wrong, n=10, delta="1e-6")
+
+
+# oracles
+
+
+@pytest.mark.parametrize("k", [2, 3, 8])
+def test_an_oracle_that_is_k_ary_response_has_its_bound(k):
+    """The coins are the same up to the rounding of e^epsilon, so the bounds are nearly equal."""
+    coins = shuffled(RandomizedResponse(epsilon=2, categories=range(k)), n=1000, delta="1e-6")
+    for oracle in (
+        dp.local.KaryResponse(k, 2),
+        dp.local.SubsetSelection(k, 2, size=1),
+        dp.local.Frequency(k, 2),
+    ):
+        found = shuffled(oracle, n=1000, delta="1e-6")
+        assert float(found.epsilon) == pytest.approx(float(coins.epsilon), rel=1e-6)
+        assert found.why.split(";")[1] == coins.why.split(";")[1]
+
+
+def test_the_coins_of_an_oracle_are_those_that_it_flips():
+    oracle = dp.local.KaryResponse(5, 1)
+    promise, coins = shuffle._read(oracle)
+    assert promise == oracle.guarantee
+    assert coins == (oracle.mass(0, 0) / oracle.mass(0, 1), 5)
+
+
+@pytest.mark.parametrize(
+    "oracle",
+    [
+        dp.local.SubsetSelection(8, 1, size=2),
+        dp.local.OptimizedUnary(4, 1),
+        dp.local.HadamardResponse(4, 1),
+        dp.local.LocalHashing(4, 1),
+    ],
+    ids=repr,
+)
+def test_any_other_oracle_has_the_general_bound(oracle):
+    found = shuffled(oracle, n=1000, delta="1e-6")
+    assert found == shuffled(dp.PureDP(1, "replace"), n=1000, delta="1e-6")
+    assert "Theorem 1" in found.why

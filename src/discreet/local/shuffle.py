@@ -45,6 +45,8 @@ from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, Interval, certify, exp, log, probability, shown, sqrt, whole
 from discreet.exact.interval import round_down, round_up
 from discreet.local.clones import Clones, hidden
+from discreet.local.response import KaryResponse
+from discreet.local.subset import SubsetSelection
 from discreet.mechanisms.response import RandomizedResponse
 from discreet.privacy.guarantee import ApproxDP, PureDP, epsilon_of
 
@@ -92,8 +94,10 @@ def shuffled(reports: Any, *, n: Exact, delta: Exact) -> ShuffledDP:
     """What is promised when the reports of n people are shuffled before anybody sees them.
 
     Args:
-        reports: the guarantee of one report (a `dp.PureDP` under replacement), or the mechanism
-            that every person uses. Randomized response has a better bound than its guarantee alone.
+        reports: the guarantee of one report (a `dp.PureDP` under replacement), or the mechanism,
+            oracle or `dp.local.Frequency` that every person uses. Randomized response has a better
+            bound than its guarantee alone, and so have oracles that are nothing else (k-ary
+            response, subsets of one).
         n: how many honest people send one report each.
         delta: the delta of the promise.
 
@@ -103,6 +107,9 @@ def shuffled(reports: Any, *, n: Exact, delta: Exact) -> ShuffledDP:
     0.1698
     >>> better = shuffled(RandomizedResponse(epsilon=4), n=100_000, delta="1e-6")
     >>> round(float(better.epsilon), 4)
+    0.1182
+    >>> same = shuffled(KaryResponse(2, 4), n=100_000, delta="1e-6")
+    >>> round(float(same.epsilon), 4)
     0.1182
     """
     people = whole(n, name="n", at_least=1)
@@ -151,6 +158,11 @@ def _read(reports: Any) -> tuple[PureDP, tuple[Fraction, int] | None]:
     if promise.neighbours != "replace":
         problem = "must be 'replace': in the local model a person's value is replaced by another"
         raise ParameterError("neighbours", promise.neighbours, problem)
+    oracle = getattr(reports, "oracle", reports)
+    if isinstance(oracle, KaryResponse) or (
+        isinstance(oracle, SubsetSelection) and oracle.size == 1
+    ):
+        return promise, (oracle.ratio, oracle.domain.size)
     coins = getattr(reports, "coins", reports)
     if isinstance(coins, RandomizedResponse):
         rows = coins.kernel
