@@ -1,4 +1,5 @@
-"""RAPPOR's regression matrix: how well the decoder does, beside reference figures.
+"""RAPPOR's regression matrix: how well the decoder does, beside reference figures; and how much
+better a frequency oracle does at the same epsilon where all words are known.
 
 The reference figures are from an independent implementation of the original decoder, three
 collections each; ours are means over as many.
@@ -7,9 +8,15 @@ collections each; ours are means over as many.
 import statistics
 import time
 
+import numpy as np
+
 from benchmarks.timing import table
-from discreet.local.rappor import Case, decode
-from discreet.local.rappor.cases import DISTRIBUTIONS
+from discreet.local import Collector, Frequency
+from discreet.local.rappor import Candidates, Case, collect, cost, decode
+from discreet.local.rappor.cases import CONFIGURATIONS, DISTRIBUTIONS, SIZES
+from discreet.local.rappor.params import Params
+from discreet.noise.source import system_source
+from discreet.noise.table import CHUNK, inversion
 
 # configuration: distribution: total variation, false positive rate, false negative rate
 REFERENCE = {
@@ -107,4 +114,111 @@ def row(name, found, known):
         both("false_negative_rate", 2),
         reference[2],
         f"{statistics.median(one[2] for one in found):.1f}",
+    )
+
+
+# the same people, the same epsilon, all words known
+
+KNOWN = (
+    "case",
+    "oracle",
+    "RAPPOR, shares of all words",
+    "found words only: bonferroni / bh",
+    "reference",
+    "ratio to the best of these",
+    "ratio to the reference",
+)
+FALSE = ("case", "collections", "of which found a word that nobody has", "alpha")
+ALPHA = 0.05
+SETTINGS = {"0.973": "sharp", "4.947": "loose"}
+"""The epsilon of one report, and whose p, q, f cost that much."""
+
+
+def known():
+    """Total variation of the oracle against RAPPOR's decoder, people for people."""
+    rows = []
+    for size, collections in (("small", 4), ("tiny", 6)):
+        for epsilon, setting in SETTINGS.items():
+            for distribution in DISTRIBUTIONS:
+                found = [compared(distribution, size, setting) for _ in range(collections)]
+                reference = None
+                if (size, setting) == ("small", "sharp"):
+                    reference = REFERENCE["sharp"][distribution][0]
+                rows.append(versus(f"{distribution} {size}, {epsilon}", found, reference))
+                print(rows[-1], flush=True)
+    return table(KNOWN, rows)
+
+
+def false_words():
+    """How often the oracle finds a word that nobody has, among 120 words of which 20 are such."""
+    rows = []
+    for distribution in DISTRIBUTIONS:
+        for size, collections in (("tiny", 1000), ("small", 10)):
+            found = sum(finds_a_false_word(distribution, size) for _ in range(collections))
+            rows.append((f"{distribution} {size}, 0.973", collections, found, ALPHA))
+            print(rows[-1], flush=True)
+    return table(FALSE, rows)
+
+
+def finds_a_false_word(distribution, size, extra=20):
+    number, clients = SIZES[size]
+    values = people(Case(distribution, size, "sharp"), clients)
+    question = Frequency(number + extra, cost.one_report(Case(distribution, size, "sharp").params))
+    collector = Collector(question)
+    collector.add(question.reports(values))
+    shares = collector.estimate(confidence=1 - ALPHA)
+    return bool((shares.lower[number:] > 0).any())
+
+
+def compared(distribution, size, setting):
+    """One collection of both kinds from the same people."""
+    number, clients = SIZES[size]
+    values = people(Case(distribution, size, "sharp"), clients)
+    truth = np.bincount(values, minlength=number) / clients
+    params = Params(8, 2, 128, *CONFIGURATIONS[setting][0])
+    words = Candidates.of([f"v{place}" for place in range(1, number + 1)], params)
+    counts = collect(params, words, values)
+    decoded = [
+        decode(params, words, counts, alpha=ALPHA, correction=c) for c in ("bonferroni", "bh")
+    ]
+    question = Frequency(number, cost.one_report(params))
+    collector = Collector(question)
+    collector.add(question.reports(values))
+    shares = collector.estimate()
+    return {
+        "oracle": variation(truth, shares.projected),
+        "all": variation(truth, [decoded[0][word].share for word in words.words]),
+        "found": [
+            variation(truth, [one[w].share if one[w].found else 0.0 for w in words.words])
+            for one in decoded
+        ],
+    }
+
+
+def people(case, clients):
+    source, found = system_source(), np.empty(clients, np.int64)
+    law = inversion(case.law())
+    for start in range(0, clients, CHUNK):
+        piece = found[start : start + CHUNK]
+        piece[:] = law.chunk(piece.size, source)
+    return found
+
+
+def variation(truth, found):
+    return float(np.abs(truth - np.asarray(found)).sum() / 2)
+
+
+def versus(name, found, reference):
+    ours = statistics.mean(one["oracle"] for one in found)
+    every = statistics.mean(one["all"] for one in found)
+    only = [statistics.mean(one["found"][j] for one in found) for j in (0, 1)]
+    best = min(every, *only)
+    return (
+        name,
+        f"{ours:.4f}",
+        f"{every:.3f}",
+        f"{only[0]:.3f} / {only[1]:.3f}",
+        "" if reference is None else f"{reference:g}",
+        f"{best / ours:.2f}",
+        "" if reference is None else f"{reference / ours:.2f}",
     )

@@ -40,6 +40,7 @@ _HOME = {
     "SubsetSelection": "discreet.local.subset",
     "Survey": "discreet.local.survey",
     "SymmetricUnary": "discreet.local.unary",
+    "TreeHist": "discreet.local.treehist",
     "VectorCollector": "discreet.local.averages",
     "closed_form": "discreet.local.shuffle",
     "collect_parquet": "discreet.local.collect",

@@ -15,7 +15,8 @@ group.
 
 An earlier level keeps the best of those that pass the same test, at most twice as many as are
 wanted. The oracle is k-ary randomized response, whose variance grows with the number of candidates;
-any other with support probabilities p and q can be handed in.
+any frequency oracle of `dp.local` whose reports support values independently of all others can be
+handed in (`Asked` makes it a question), and anything else with probabilities p and q of support.
 
 Tested by tests/local/test_heavy.py
 """
@@ -33,11 +34,12 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputTypeError, ParameterError
 from discreet.exact import Exact, probability, whole
+from discreet.local.oracle import Oracle
 from discreet.mechanisms.response import MOST_CATEGORIES, RandomizedResponse
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import PureDP, epsilon_of
 
-__all__ = ["Found", "HeavyHitters", "Level", "Question"]
+__all__ = ["Asked", "Found", "HeavyHitters", "Level", "Question", "Search", "accepted"]
 
 LARGEST_CAPACITY = 1 << 20
 
@@ -72,6 +74,30 @@ class _Kary:
         return np.bincount(reports, minlength=self._k)
 
 
+class Asked:
+    """A frequency oracle of `dp.local` as a question: its places are the candidates.
+
+    Refused is an oracle whose reports also count against values (Hadamard response in blocks) or
+    whose supports collide (sketches): then the count of a value that nobody holds is not binomial
+    with q, and nothing could be said of false finds.
+    """
+
+    def __init__(self, oracle: Oracle) -> None:
+        _, against = oracle.supports(np.zeros(oracle.cells, dtype=np.int64))
+        if against is not None or oracle.bias > 0:
+            problem = "must support values with probabilities p and q exactly"
+            raise ParameterError("oracle", type(oracle).__name__, problem)
+        self.oracle, self.p, self.q = oracle, oracle.p, oracle.q
+
+    def reports(self, places: NDArray[Any], *, source: Source | None = None) -> NDArray[Any]:
+        """One randomised report for each place."""
+        return self.oracle.reports(places, source=source)
+
+    def supports(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """How many reports support each place."""
+        return self.oracle.supports(self.oracle.tally(reports))[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A frequent value with its estimated share; of those that were chosen, shares run high."""
@@ -100,30 +126,16 @@ class Level:
         return self.question.reports(np.array(found, dtype=np.int64), source=source)
 
 
-class HeavyHitters:
-    """Find the most frequent texts (or integers) of a group without a list of them.
-
-    Guarantee. Each person sends one report, which is epsilon-differentially private. A value that
-    nobody holds is found with probability at most `alpha`.
-    Neighbours. "replace": a person's value is replaced by any other.
-    Assumes. Groups are formed without looking at the values; each person answers once.
-    Proof. At the top of this module.
-    Tested by tests/local/test_heavy.py
-
-    >>> search = HeavyHitters(epsilon=4, max_bytes=4, top=8)
-    >>> search.lengths[0], search.lengths[-1], search.groups
-    (7, 32, 10)
-    """
+class Search:
+    """What a search for frequent values is told, and how values become bits."""
 
     def __init__(
         self,
         *,
         epsilon: Exact,
-        top: Exact,
-        max_bytes: Exact | None = None,
-        bits: Exact | None = None,
-        alpha: Exact = "0.05",
-        oracle: tuple[int, Callable[[int, Fraction], Question]] | None = None,
+        max_bytes: Exact | None,
+        bits: Exact | None,
+        alpha: Exact,
     ) -> None:
         if (max_bytes is None) == (bits is None):
             raise ParameterError(
@@ -135,20 +147,11 @@ class HeavyHitters:
         name = "max_bytes" if self.texts else "bits"
         self.bits = whole(size, name=name, at_least=1, at_most=256) * (8 if self.texts else 1)
         self.alpha = probability(alpha, name="alpha")
-        self._capacity, self._make = oracle if oracle is not None else (MOST_CATEGORIES - 1, _Kary)
-        most = min(whole(self._capacity, name="capacity", at_least=4), LARGEST_CAPACITY)
-        self.top = whole(top, name="top", at_least=1, at_most=most // 4)
-        self.lengths = _lengths(self.bits, 2 * self.top, most)
 
     @property
     def guarantee(self) -> PureDP:
         """What is promised to each person."""
         return PureDP(self.epsilon, "replace")
-
-    @property
-    def groups(self) -> int:
-        """Into how many groups the people are split."""
-        return len(self.lengths)
 
     def encode(self, value: Any) -> int | None:
         """A value as an integer of `bits` bits; None for a text that is too long."""
@@ -177,12 +180,50 @@ class HeavyHitters:
         except UnicodeDecodeError:
             return data
 
+
+class HeavyHitters(Search):
+    """Find the most frequent texts (or integers) of a group without a list of them.
+
+    Guarantee. Each person sends one report, which is epsilon-differentially private. A value that
+    nobody holds is found with probability at most `alpha`.
+    Neighbours. "replace": a person's value is replaced by any other.
+    Assumes. Groups are formed without looking at the values; each person answers once.
+    Proof. At the top of this module.
+    Tested by tests/local/test_heavy.py
+
+    >>> search = HeavyHitters(epsilon=4, max_bytes=4, top=8)
+    >>> search.lengths[0], search.lengths[-1], search.groups
+    (7, 32, 10)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Exact,
+        top: Exact,
+        max_bytes: Exact | None = None,
+        bits: Exact | None = None,
+        alpha: Exact = "0.05",
+        oracle: tuple[int, Callable[[int, Fraction], Question | Oracle]] | None = None,
+    ) -> None:
+        super().__init__(epsilon=epsilon, max_bytes=max_bytes, bits=bits, alpha=alpha)
+        self._capacity, self._make = oracle if oracle is not None else (MOST_CATEGORIES - 1, _Kary)
+        most = min(whole(self._capacity, name="capacity", at_least=4), LARGEST_CAPACITY)
+        self.top = whole(top, name="top", at_least=1, at_most=most // 4)
+        self.lengths = _lengths(self.bits, 2 * self.top, most)
+
+    @property
+    def groups(self) -> int:
+        """Into how many groups the people are split."""
+        return len(self.lengths)
+
     def start(self) -> Level:
         """The first question: all short prefixes."""
         return self._level(0, tuple(range(1 << self.lengths[0])))
 
     def _level(self, number: int, candidates: tuple[int, ...]) -> Level:
-        question = self._make(len(candidates) + 1, self.epsilon)
+        made = self._make(len(candidates) + 1, self.epsilon)
+        question = Asked(made) if isinstance(made, Oracle) else made
         return Level(number, self.lengths[number], candidates, question)
 
     def grow(self, level: Level, reports: NDArray[Any]) -> Level | None:
@@ -203,18 +244,9 @@ class HeavyHitters:
 
     def _accepted(self, level: Level, reports: NDArray[Any]) -> list[tuple[int, float, float]]:
         """Prefix, share and standard error of those whose support is no accident."""
-        n = len(reports)
-        if n == 0:
-            return []
-        p, q = float(level.question.p), float(level.question.q)
-        counts = level.question.supports(reports)[: len(level.candidates)]
-        needed = _needed(n, q, float(self.alpha / len(level.candidates)))
-        found = []
-        for place in np.flatnonzero(counts >= needed).tolist():
-            seen = int(counts[place]) / n
-            error = math.sqrt(seen * (1 - seen) / n) / (p - q)
-            found.append((level.candidates[place], (seen - q) / (p - q), error))
-        return sorted(found, key=lambda one: (-one[1], one[0]))
+        question = level.question
+        counts = question.supports(reports)[: len(level.candidates)]
+        return accepted(level.candidates, counts, len(reports), question.p, question.q, self.alpha)
 
     def find(self, values: Sequence[Any], *, source: Source | None = None) -> list[Found]:
         """The whole search among people whose values are at hand: group j has every g-th."""
@@ -227,6 +259,30 @@ class HeavyHitters:
                 return self.finish(level, reports)
             level = self.grow(level, reports)
         return []
+
+
+def accepted(
+    candidates: Sequence[int],
+    counts: NDArray[Any],
+    n: int,
+    p: Fraction,
+    q: Fraction,
+    alpha: Fraction,
+) -> list[tuple[int, float, float]]:
+    """Candidate, share and standard error of those whose support is no accident, best first.
+
+    A candidate that nobody holds has support Bin(n, q); any of them is here with probability at
+    most alpha.
+    """
+    if n == 0 or not candidates:
+        return []
+    needed, gap = _needed(n, float(q), float(alpha / len(candidates))), float(p - q)
+    found = []
+    for place in np.flatnonzero(counts >= needed).tolist():
+        seen = int(counts[place]) / n
+        error = math.sqrt(seen * (1 - seen) / n) / gap
+        found.append((candidates[place], (seen - float(q)) / gap, error))
+    return sorted(found, key=lambda one: (-one[1], one[0]))
 
 
 def _lengths(bits: int, survivors: int, capacity: int) -> tuple[int, ...]:
