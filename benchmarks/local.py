@@ -6,11 +6,13 @@ fastest peer of each kind was measured elsewhere, beside the same two limits: th
 the ratio of what is left of the limit.
 """
 
+import hashlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 import duckdb
@@ -18,6 +20,7 @@ import numpy as np
 
 import discreet as dp
 from benchmarks.timing import table
+from discreet.local import HeavyHitters, KaryResponse, SubsetSelection, TreeHist
 from discreet.local.collect import collect_parquet
 
 N, K, EPSILON = 1_000_000, 1024, 1
@@ -240,3 +243,45 @@ def from_parquet(source, path, oracle, n):
         assert collector.n == n
     where = "Parquet, " + ("one statement" if oracle.cells == oracle.outcomes else "in batches")
     return row(oracle, n, where, path.stat().st_size, times, grown(path, oracle))
+
+
+# frequent strings that nobody listed
+
+HEAVY = ("search", "epsilon", "rounds", "found of the 8 most frequent", "found that nobody has")
+PEOPLE, STRINGS, TRIALS = 200_000, 2_000, 5
+
+
+def heavy():
+    """Prefix extending against TreeHist: 200,000 people, strings of 4 bytes, Zipf 1.2."""
+    rows = []
+    weights = np.arange(1, STRINGS + 1) ** -1.2
+    numbers = np.floor(weights / weights.sum() * PEOPLE).astype(int)
+    numbers[0] += PEOPLE - numbers.sum()
+    texts = [hashlib.sha256(str(i).encode()).hexdigest()[:4] for i in range(STRINGS)]
+    people = [text for text, many in zip(texts, numbers, strict=True) for _ in range(many)]
+    true = Counter(people)
+    best = {text for text, _ in true.most_common(8)}
+    mixed = [people[place * 7919 % PEOPLE] for place in range(PEOPLE)]
+    for epsilon in (2, 4):
+        for name, search in searches(epsilon).items():
+            found = [{one.value for one in search.find(mixed)} for _ in range(TRIALS)]
+            hits = sum(len(one & best) for one in found) / TRIALS
+            wrong = sum(len(one - true.keys()) for one in found)
+            rounds = 1 if isinstance(search, TreeHist) else search.groups
+            rows.append((name, epsilon, rounds, f"{hits:.1f}", wrong))
+            print(rows[-1], flush=True)
+    return table(HEAVY, rows)
+
+
+def searches(epsilon):
+    given = {"epsilon": epsilon, "max_bytes": 4, "top": 8}
+    places = round(np.exp(epsilon)) + 1
+    return {
+        "prefix extending, k-ary response": HeavyHitters(**given),
+        "prefix extending, subset selection": HeavyHitters(**given, oracle=(511, SubsetSelection)),
+        "TreeHist, one bit, a bit a level": TreeHist(**given, step=1),
+        "TreeHist, one bit, 4 bits a level": TreeHist(**given),
+        f"TreeHist, {places} places, 4 bits a level": TreeHist(
+            **given, oracle=(places, KaryResponse)
+        ),
+    }
