@@ -131,6 +131,16 @@ def test_reports_are_made_in_one_round():
         search.search(sent)
 
 
+@pytest.mark.statistical
+def test_the_order_of_the_people_does_not_decide_the_groups():
+    """Of a list in which every second has the value, those who confirm would all have another.
+
+    At epsilon 6 half of 4,000 people are 40 standard errors above the threshold.
+    """
+    search = TreeHist(epsilon=6, bits=8, top=4, alpha=SURE)
+    assert {one.value for one in search.find([5, 200] * 4000)} == {5, 200}
+
+
 def test_no_people_find_nothing():
     assert TreeHist(epsilon=1, bits=4, top=2).find([]) == []
 

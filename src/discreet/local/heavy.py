@@ -36,12 +36,14 @@ from discreet.errors import InputTypeError, ParameterError
 from discreet.exact import Exact, probability, whole
 from discreet.local.oracle import Oracle
 from discreet.mechanisms.response import MOST_CATEGORIES, RandomizedResponse
-from discreet.noise.source import Source
+from discreet.noise.bulk import uniforms
+from discreet.noise.source import Source, system_source
 from discreet.privacy.guarantee import PureDP, epsilon_of
 
 __all__ = ["Asked", "Found", "HeavyHitters", "Level", "Question", "Search", "accepted"]
 
 LARGEST_CAPACITY = 1 << 20
+_ORDERS = 1 << 62
 
 
 class Question(Protocol):
@@ -153,6 +155,12 @@ class Search:
         """What is promised to each person."""
         return PureDP(self.epsilon, "replace")
 
+    @staticmethod
+    def mixed(values: Sequence[Any], source: Source | None = None) -> list[Any]:
+        """People in random order, so that no order of the list decides who is in which group."""
+        drawn = uniforms(_ORDERS, len(values), source if source is not None else system_source())
+        return [values[place] for place in np.argsort(drawn, kind="stable").tolist()]
+
     def encode(self, value: Any) -> int | None:
         """A value as an integer of `bits` bits; None for a text that is too long."""
         if self.texts:
@@ -249,8 +257,8 @@ class HeavyHitters(Search):
         return accepted(level.candidates, counts, len(reports), question.p, question.q, self.alpha)
 
     def find(self, values: Sequence[Any], *, source: Source | None = None) -> list[Found]:
-        """The whole search among people whose values are at hand: group j has every g-th."""
-        codes = [self.encode(value) for value in values]
+        """The whole search among people whose values are at hand; groups are drawn at random."""
+        codes = self.mixed([self.encode(value) for value in values], source)
         level: Level | None = self.start()
         while level is not None:
             group = codes[level.number :: self.groups]

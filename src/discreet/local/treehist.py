@@ -119,7 +119,10 @@ class TreeHist(Search):
         return len(self.lengths) + 1
 
     def group(self, number: int) -> int:
-        """The group of the person with this number: every second one confirms."""
+        """The group of the person with this number: every second one confirms.
+
+        Numbers must not have to do with values: people are numbered in random order.
+        """
         return len(self.lengths) if number % 2 else number // 2 % len(self.lengths)
 
     def _length(self, group: int) -> int:
@@ -195,9 +198,9 @@ class TreeHist(Search):
         return [Found(self.decode(code), share, error) for code, share, error in best]
 
     def find(self, values: Sequence[Any], *, source: Source | None = None) -> list[Found]:
-        """The whole search among people whose values are at hand."""
+        """The whole search among people whose values are at hand; groups are drawn at random."""
         groups: list[list[Any]] = [[] for _ in range(self.groups)]
-        for number, value in enumerate(values):
+        for number, value in enumerate(self.mixed(values, source)):
             groups[self.group(number)].append(value)
         return self.search(
             [self.reports(some, group=place, source=source) for place, some in enumerate(groups)]
