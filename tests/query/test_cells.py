@@ -1,7 +1,7 @@
 """The cells of a grid against numpy's histograms, and how far one person moves them."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -80,18 +80,25 @@ UNITS = [
     dp.PerPerson("p", max_rows=1, max_groups=2, bounding="sample"),
     dp.PerPerson("p", max_rows=2, max_groups=1, bounding="clamp"),
     dp.PerPerson("p", max_rows=2, neighbours="replace"),
+    dp.PerRow(together=2),
+    dp.PerRow(neighbours="replace", together=2),
+    dp.PerPerson("p", max_rows=2, together=2),
+    dp.PerPerson("p", max_rows=1, max_groups=2, bounding="sample", together=2),
+    dp.PerPerson("p", max_rows=2, neighbours="replace", together=2),
 ]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_no_person_moves_the_cells_by_more_than_is_said(unit):
-    """All people of small tables, removed one by one and replaced by others, on DuckDB."""
+    """All people (or households) of small tables, removed and replaced by others, on DuckDB."""
     far = 0
     for seed in range(3):
         data = rows(seed, 24).assign(p=lambda d, s=seed: (d.index * 7 + s) % 5)
         people = [[i] for i in data.index] if isinstance(unit, dp.PerRow) else [
             list(data.index[data.p == p]) for p in range(5)
         ]  # fmt: skip
+        if unit.together > 1:
+            people = [[*one, *other] for one, other in combinations(people[:7], 2)]
         axes = Axis("x", 0, 1000, 4), Axis("y", 0, 10, 3)
         found = counted(table(data, unit).schema, axes)
         whole = cells(table(data, unit), *axes)
