@@ -143,9 +143,10 @@ def test_a_release_holds_everything(line, grid):
     [
         {"schema": "discreet-published/2"}, {"more": 1}, {"axes": [{"of": "x"}]},
         {"measured": {}}, {"confidence": "2"}, {"measured": []}, {"axes": 5}, {"axes": [5]},
-        {"table": 5}, {"where": 5}, {"scale": 0}, {"scale": None}, {"asked_at": 5},
-        {"asked_at": "today"}, {"found": [5]}, {"found": [["x", "-1"]]}, {"found": 5},
-        {"axes": []}, {"axes": [{"of": "x", "low": "0", "high": "1", "bins": 3}]},
+        {"table": 5}, {"where": 5}, {"where": "\x1b[2J"}, {"scale": 0}, {"scale": None},
+        {"asked_at": 5}, {"asked_at": "today"}, {"found": [5]}, {"found": [["x", "-1"]]},
+        {"found": 5}, {"axes": []},
+        {"axes": [{"of": "x", "low": "0", "high": "1", "bins": 3}]},
         {"axes": [{"of": "x", "low": "0", "high": "1e999999999", "bins": 100}]},
     ],
 )  # fmt: skip

@@ -125,6 +125,9 @@ def test_what_is_refused_is_not_charged():
         ((("pay", "age"),), {"bins": 10, "ranges": (0, 1000), "epsilon": 1}),
         (((),), {"bins": (), "ranges": (), "epsilon": 1}),
         (("pay",), {**PAY, "epsilon": 1, "where": "pay"}),
+        (("pay",), {**PAY, "epsilon": 1, "where": "pay < 5 /* \x1b[2J */"}),
+        (("pay /* \x1b[2J */",), {**PAY, "epsilon": 1}),
+        (("pay --\n",), {**PAY, "epsilon": 1}),
     ]
     for args, how in wrong:
         with pytest.raises((ParameterError, QueryError)):

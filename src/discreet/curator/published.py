@@ -34,7 +34,7 @@ from discreet.privacy.guarantee import PureDP, epsilon_of
 from discreet.privacy.loss import PureLoss
 from discreet.publish.histogram import Answer, Histogram
 from discreet.publish.tree.measured import Measured
-from discreet.query.cells import Axis
+from discreet.query.cells import Axis, one_line
 
 __all__ = ["Published", "question_of"]
 
@@ -356,6 +356,7 @@ def _coarser(bins: int, most: int) -> int:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ParameterError("published", type(value).__name__, "must hold text where words belong")
+    one_line(value, "published")
     return value
 
 

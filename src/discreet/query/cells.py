@@ -32,7 +32,7 @@ from discreet.query.schema import PerRow, Schema
 from discreet.query.sql import expression
 from discreet.query.stability import Stability, stabilities
 
-__all__ = ["MOST_AXES", "Axis", "Counted", "counted"]
+__all__ = ["MOST_AXES", "Axis", "Counted", "counted", "one_line"]
 
 MOST_AXES = 3
 _DEEPEST = 60
@@ -63,6 +63,7 @@ class Axis:
         given: object = of
         if not isinstance(given, str) or not given.strip():
             raise ParameterError("column", type(given).__name__, "must be a name or an expression")
+        one_line(given, "column")
         object.__setattr__(self, "of", given)
         object.__setattr__(self, "low", rational(low, name="range"))
         object.__setattr__(self, "high", rational(high, name="range"))
@@ -132,6 +133,12 @@ class Counted:
         return self.stability.bounding.scale
 
 
+def one_line(text: str, name: str) -> None:
+    """Refuse what could change how a ledger or a release is shown: it is kept as it was said."""
+    if not text.isprintable():
+        raise ParameterError(name, None, "must be one line, without letters that are not shown")
+
+
 def counted(schema: Schema, axes: Sequence[Axis], where: str | None = None) -> Counted:
     """What to ask for the cells of a grid; QueryError where nothing bounds a person.
 
@@ -144,6 +151,8 @@ def counted(schema: Schema, axes: Sequence[Axis], where: str | None = None) -> C
         raise ParameterError("axes", len(axes), f"must be one to {MOST_AXES}")
     if sum((axis.bins - 1).bit_length() for axis in axes) > _DEEPEST:
         raise ParameterError("bins", [a.bins for a in axes], f"must be below 2^{_DEEPEST} cells")
+    if where is not None:
+        one_line(where, "where")
     conditions = [] if where is None else [_condition(where, schema)]
     places = []
     for axis in axes:
