@@ -90,6 +90,17 @@ def began(made, tmp_path_factory):
         known.chdir(folder)
         ready("register", "policy.toml")
         ready("ask", "policy.toml", question, "--key", "3f2a9")
+        ready(
+            "publish",
+            "policy.toml",
+            "salary",
+            "--range",
+            "0:400000",
+            "--epsilon",
+            "0.1",
+            "--key",
+            "7c41e",
+        )
         ready("count", "payroll.csv", "--epsilon", "0.1")
         ready("people", "add", "policy.toml", "bob", "--no-password")
         # the id that the help names

@@ -81,10 +81,7 @@ def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a 
     analyst: o.As = None,
     dataset: o.Dataset = None,
     block: o.Block = None,
-    key: Annotated[
-        str | None,
-        typer.Option("--key", metavar="KEY", help="Names this asking: the same key is paid once."),
-    ] = None,
+    key: o.Key = None,
     less: o.Less = False,  # noqa: FBT002
 ) -> None:
     """Ask a question under a policy: it is charged, answered and stored.

@@ -87,6 +87,10 @@ Dataset = Annotated[
     str | None,
     typer.Option("--dataset", metavar="NAME", help="Which dataset, where FROM does not tell."),
 ]
+Key = Annotated[
+    str | None,
+    typer.Option("--key", metavar="KEY", help="Names this asking: the same key is paid once."),
+]
 Block = Annotated[
     str | None, typer.Option("--block", metavar="NAME", help="Which part of the data.")
 ]

@@ -51,6 +51,7 @@ def publish(  # noqa: PLR0913, PLR0917 - data, axes, who publishes, a price, a w
     analyst: o.As = None,
     dataset: o.Dataset = None,
     block: o.Block = None,
+    key: o.Key = None,
 ) -> None:
     """Publish counts in fine cells, once: every later range, share or quantile of them is free.
 
@@ -71,10 +72,11 @@ def publish(  # noqa: PLR0913, PLR0917 - data, axes, who publishes, a price, a w
         "bins": _bins(bins, columns), "ranges": ranges, "where": where, "epsilon": cost.epsilon,
     }  # fmt: skip
     if is_policy(source):
-        show_answer(_under_policy(source, columns, known, wanted, analyst, dataset, block), out)
+        wanted |= {"analyst": analyst, "dataset": dataset, "block": block, "key": key}
+        show_answer(_under_policy(source, columns, known, wanted), out)
         return
-    if analyst or dataset or block:
-        raise ParameterError("--as", analyst, "--dataset and --block go with a policy")
+    if analyst or dataset or block or key:
+        raise ParameterError("--as", analyst, "--dataset, --block and --key go with a policy")
     declared = _declared(known, columns, ranges)
     if cost.no_ledger:
         table = forgotten(source, known, declared)
@@ -87,22 +89,14 @@ def publish(  # noqa: PLR0913, PLR0917 - data, axes, who publishes, a price, a w
         show_answer(answered(curator, None, lambda: curator.publish(columns, **wanted)), out)
 
 
-def _under_policy(
-    source: str, columns: list[str], known: Known, wanted: dict[str, Any], analyst: str | None,
-    dataset: str | None, block: str | None,
-) -> Answer:  # fmt: skip
+def _under_policy(source: str, columns: list[str], known: Known, wanted: dict[str, Any]) -> Answer:
     from discreet.curator.curator import Curator  # noqa: PLC0415
     from discreet.curator.faults import note_fault  # noqa: PLC0415
 
     if known != Known():
         raise ParameterError("POLICY", source, "says itself what is known of the columns")
     with Curator(source, on_fault=lambda fault: note_fault(curator.ledger, fault)) as curator:
-        return answered(
-            curator, analyst,
-            lambda: curator.publish(
-                columns, analyst=analyst, dataset=dataset, block=block, **wanted
-            ),
-        )  # fmt: skip
+        return answered(curator, wanted["analyst"], lambda: curator.publish(columns, **wanted))
 
 
 def _ranges(known: Known, columns: list[str]) -> tuple[list[tuple[str, str]], Known]:
@@ -163,7 +157,7 @@ def range(
 ) -> None:
     """Count in a range, or in a rectangle, of what was published; free.
 
-    Example: [bold]discreet range 3f2a 40000:90000 --policy policy.toml[/bold]
+    Example: [bold]discreet range 7c41 40000:90000 --policy policy.toml[/bold]
     """
     found = _published(stored).rectangle(
         *(pair_of("LOW:HIGH", span) for span in spans), confidence=confidence
@@ -182,7 +176,7 @@ def quantile(
 ) -> None:
     """Find the value below which a share lies, of what was published over one column; free.
 
-    Example: [bold]discreet quantile 3f2a 0.25 0.5 0.75 --policy policy.toml[/bold]
+    Example: [bold]discreet quantile 7c41 0.25 0.5 0.75 --policy policy.toml[/bold]
     """
     published = _published(stored)
     found = [(share, published.quantile(share, confidence=confidence)) for share in shares]
