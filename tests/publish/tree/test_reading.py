@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.publish.tree.made import ROWS, measured
+from tests.publish.tree.plainly import random_tree, read_plainly
 
 from discreet.publish.tree.measured import UNITS
 from discreet.publish.tree.prior import Prior
@@ -58,6 +59,29 @@ def test_means_are_those_of_the_posterior(rows):
     for depth, level in enumerate(levels):
         expected = cells.reshape(1 << depth, -1).sum(axis=1)[level.nodes]
         assert level.mean == pytest.approx(expected, abs=0.1 * deviation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("prior", [PRIOR, Prior(0.6, 0.0, (0.25, 0.15), (1, 0.15))])
+def test_means_are_those_of_plain_loops(seed, prior):
+    """With the same grids and angles, so to many digits: a slip in either shows."""
+    found = random_tree(np.random.default_rng(seed), 3)
+    rows = [
+        (depth, node, round(rate * UNITS), value)
+        for (depth, node), every in found.items()
+        for rate, value in every
+    ]
+    exact = {
+        node: [(round(rate * UNITS) / UNITS, value) for rate, value in every]
+        for node, every in found.items()
+    }
+    expected = read_plainly(exact, prior.start, prior.alphas, rounds=1)
+    levels = read(measured((8,), rows), prior, rounds=1).levels
+    assert sum(len(level.nodes) for level in levels) == len(expected)
+    for (depth, node), mean in expected.items():
+        place = int(np.searchsorted(levels[depth].nodes, node))
+        assert levels[depth].mean[place] == pytest.approx(mean, rel=1e-5, abs=1e-5)
 
 
 def test_means_of_halves_add_up_and_are_not_negative():
