@@ -48,7 +48,7 @@ class Settings:
     Attributes:
         root: the share of the account for the count of everybody.
         again: a share, and a limit: everybody is counted again with this share if their number
-            times epsilon seems to be below the limit.
+            times epsilon seems to be below the limit. A share of 0 means never.
         step: how many depths one stage goes down.
         thrift: how much of an account is kept for later stages; more keeps more.
         stop: a node is not looked into if its expected count times its account is below this.
@@ -71,8 +71,8 @@ SCRAP = UNITS // 256
 """What is left of an account below this is left unused: it would tell next to nothing."""
 
 LINE = Settings(
-    root=0.07,
-    again=(0.1, 300),
+    root=0.02,
+    again=(0.15, 300),
     step=3,
     thrift=0.6,
     stop=6,
@@ -82,7 +82,7 @@ LINE = Settings(
 )
 PLANE = Settings(
     root=0.07,
-    again=(0.1, 300),
+    again=(0, 0),
     step=4,
     thrift=1.4,
     stop=2,
