@@ -131,7 +131,6 @@ def wrong_report(change):
         {"report": wrong_report(lambda d: d) + "\n"},
         {"report": wrong_report(lambda d: d)[:-1].rstrip("=") + "/"},
     ],
-    ids=str,
 )  # fmt: skip
 def test_what_is_no_report_of_this_survey_is_refused(server, more):
     status, told = server.send(3, **more)
