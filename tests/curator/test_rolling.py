@@ -200,3 +200,15 @@ def test_only_public_groups_are_counted(monkeypatch):
     cells = dict.fromkeys(product("nswx", range(5)), (1,))
     wanted.published(cells, KeyedSource(bytes(32)), confidence=Fraction(1, 2), at=datetime.now(UTC))
     assert np.array_equal(seen[0], np.ones(12))
+
+
+def test_what_was_found_before_is_part_of_the_promise():
+    """The cells are bounded by what was found, which leaks, too."""
+    session = table(dp.PerPerson("id", max_rows="find", find_epsilon="0.5")).session(epsilon=6)
+    session.ask("SELECT COUNT(*) AS n FROM t", epsilon=1)
+    made = session.publish_rollup(["region", "band"], epsilon=1)
+    asked = session.ask(SQL, epsilon=1)
+    for release in (made, asked):
+        assert release.guarantee == dp.PureDP("1.5")
+        assert sum(loss.epsilon for loss in release.losses) == Fraction(3, 2)
+        assert "row" in release.notes[0]

@@ -11,7 +11,7 @@ Tested by tests/curator/test_rolling.py
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
@@ -30,7 +30,7 @@ from discreet.engines.base import Engine
 from discreet.errors import QueryError
 from discreet.exact import Exact, shown
 from discreet.noise.source import Source
-from discreet.privacy.guarantee import epsilon_of
+from discreet.privacy.guarantee import PureDP, epsilon_of
 from discreet.privacy.loss import PureLoss
 from discreet.publish.rollups import Rollup, nested, rollup
 from discreet.query.keys import shown_key
@@ -56,12 +56,14 @@ class Rolling:
         counted: what is asked of the engine, and how far a person moves it.
         statement: the same, for the engine.
         epsilon: the price.
+        found: what had to be found of the table before, and what that leaks.
     """
 
     schema: Schema
     counted: Rolled
     statement: str
     epsilon: Fraction
+    found: tuple[tuple[str, PureLoss], ...] = ()
 
     @property
     def loss(self) -> PureLoss:
@@ -127,13 +129,16 @@ class Rolling:
             rows=tuple(rows),
             intervals={name: tuple(ends)},
             raw={name: tuple(raw)},
-            guarantee=made.guarantee,
-            losses=(made.privacy_loss,),
+            guarantee=PureDP(
+                self.epsilon + sum(loss.epsilon for _, loss in self.found),
+                made.guarantee.neighbours,
+            ),
+            losses=(made.privacy_loss, *(loss for _, loss in self.found)),
             sql=self.sql,
             mechanisms={name: _words(made)},
             confidence=confidence,
             covers=_covers(self.counted),
-            notes=_notes(plan),
+            notes=(*(note for note, _ in self.found), *_notes(plan)),
             asked_at=at,
             steps=(_STEP,),
         )
@@ -188,8 +193,9 @@ def _notes(plan: Plan) -> tuple[str, ...]:
 
 
 def rolling(
-    schema: Schema, engine: Engine, plan: Plan, epsilon: Exact | Callable[[Plan, Schema], Target]
-) -> Rolling:
+    schema: Schema, engine: Engine, plan: Plan, epsilon: Exact | Callable[[Plan, Schema], Target],
+    *, found: Sequence[tuple[str, PureLoss]] = (),
+) -> Rolling:  # fmt: skip
     """Decide everything that needs no data; refused here, nothing was charged.
 
     Args:
@@ -197,6 +203,7 @@ def rolling(
         engine: reads it.
         plan: a roll-up.
         epsilon: the price, or what says it of a plan.
+        found: what had to be found of the table before, and what that leaks.
     """
     if callable(epsilon):
         target = epsilon(plan, schema)
@@ -207,4 +214,4 @@ def rolling(
     not_below(price, SMALLEST_EPSILON, name="epsilon")
     bare = replace(plan, epsilon=None, delta=None, rho=None)  # the price is no part of it
     wanted = rolled(bare, schema)
-    return Rolling(schema, wanted, engine.statement(wanted.request), price)
+    return Rolling(schema, wanted, engine.statement(wanted.request), price, tuple(found))

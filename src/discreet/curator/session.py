@@ -126,7 +126,7 @@ class Session(Questions):
 
         plan = self._ready(question, wanted)
         if plan.rollup:
-            return self._published(rolling(self._schema, self._engine, plan, wanted), level)
+            return self._rolled(plan, wanted, level)
         target = wanted(plan, self._schema)
         priced, statement = self.priced(plan, target)
         try:
@@ -189,9 +189,12 @@ class Session(Questions):
         """
         level = self._level(confidence)
         plan = rollup_plan(self._schema, keys, where, combinations)
-        return self._published(rolling(self._schema, self._engine, plan, epsilon), level)
+        return self._rolled(plan, epsilon, level)
 
-    def _published(self, wanted: Wanted, confidence: Fraction) -> Release:
+    def _rolled(
+        self, plan: Plan, epsilon: Exact | Callable[[Plan, Schema], Target], confidence: Fraction
+    ) -> Release:
+        wanted = rolling(self._schema, self._engine, plan, epsilon, found=self._found)
         self._pay(wanted)
         at = datetime.now(UTC)
         return wanted.released(self._answering, system_source(), confidence=confidence, at=at)
