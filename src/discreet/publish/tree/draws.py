@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from discreet.noise.source import KeyedSource
 from discreet.publish.tree.levels import Level
@@ -178,6 +177,8 @@ def _fallback(level: Level, child: Level, at: Array) -> Array:
 
 @lru_cache(maxsize=16)
 def _quantiles(alpha: float) -> tuple[Array, Array]:
+    from scipy.special import betaincinv  # noqa: PLC0415 - it takes a while, and few need it
+
     grid = np.sin(np.linspace(0, np.pi / 2, 1025)) ** 2
     return grid, betaincinv(alpha, alpha, grid)
 
