@@ -26,6 +26,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="A survey among devices that randomise their answers themselves.",
 )
+_PORT = 8081
+"""Where reports are collected, unless another is said."""
 _Survey = Annotated[Path, typer.Argument(metavar="SURVEY", help="The file of the survey.")]
 _StoreFile = Annotated[
     Path | None,
@@ -97,24 +99,11 @@ def _place(survey: Path, store: Path | None) -> Path:
 
 
 @app.command(cls=Plain)
-def serve(  # noqa: PLR0913, PLR0917 - what, where, how it is secured
+@o.spread
+def serve(
     survey: _Survey,
+    listening: o.Listening,
     store: _StoreFile = None,
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", metavar="N", help="At which port; 0 takes a free one.")
-    ] = 8081,
-    certificate: Annotated[
-        Path | None, typer.Option("--certificate", metavar="FILE", help="For TLS, in PEM.")
-    ] = None,
-    private_key: Annotated[
-        Path | None, typer.Option("--private-key", metavar="FILE", help="Its key, in PEM.")
-    ] = None,
-    behind_proxy: Annotated[  # noqa: FBT002
-        bool, typer.Option("--behind-proxy", help="TLS ends at a proxy in front of this server.")
-    ] = False,
     new_key: Annotated[  # noqa: FBT002
         bool, typer.Option("--new-key", help="Make another key for the owner; the old one ends.")
     ] = False,
@@ -126,7 +115,6 @@ def serve(  # noqa: PLR0913, PLR0917 - what, where, how it is secured
     """
     try:
         from discreet.server import collecting  # noqa: PLC0415
-        from discreet.server.settings import Settings  # noqa: PLC0415
     except ImportError as error:
         problem = f'needs {error.name}: pip install "discreet[server]"'
         raise ParameterError("collect serve", None, problem) from None
@@ -134,10 +122,7 @@ def serve(  # noqa: PLR0913, PLR0917 - what, where, how it is secured
     from discreet.local.store import Store  # noqa: PLC0415
     from discreet.local.survey import Survey  # noqa: PLC0415
 
-    if (certificate is None) != (private_key is None):
-        raise ParameterError("--certificate", None, "goes with --private-key")
-    server = Server(host=host, port=port, certificate=certificate, private_key=private_key)
-    settings = Settings(server, behind_proxy=behind_proxy).checked()
+    settings = listening.settings(Server(port=_PORT))
     asked, path, owner = Survey.read(survey), _place(survey, store), ""
     if path.exists():
         kept = Store.open(path)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from datetime import date
 from functools import wraps
 from pathlib import Path
@@ -32,12 +32,15 @@ from discreet.cli.errors import to_an_analyst
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
+    from discreet.curator.policy.model import Server
     from discreet.query.schema import Declared, Unit
+    from discreet.server.settings import Settings
 
 __all__ = [
     "COST",
     "Cost",
     "Known",
+    "Listening",
     "Out",
     "check_ending",
     "pair_of",
@@ -130,6 +133,37 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 def _default(field: Field[Any]) -> Any:
     """The default of an option; none where it has to be said."""
     return inspect.Parameter.empty if field.default is MISSING else field.default
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a server listens, and how that is secured."""
+
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Where to listen; 127.0.0.1.")
+    ] = None
+    port: Annotated[
+        int | None, typer.Option("--port", metavar="N", help="At which port; 0 takes a free one.")
+    ] = None
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", metavar="FILE", help="For TLS, in PEM.")
+    ] = None
+    private_key: Annotated[
+        Path | None, typer.Option("--private-key", metavar="FILE", help="Its key, in PEM.")
+    ] = None
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="TLS ends at a proxy in front of this server.")
+    ] = False
+
+    def settings(self, server: Server) -> Settings:
+        """The settings of a server, with what was said here."""
+        from discreet.server.settings import Settings as Made  # noqa: PLC0415
+
+        if (self.certificate is None) != (self.private_key is None):
+            raise ParameterError("--certificate", None, "goes with --private-key")
+        if self.certificate is not None:
+            server = replace(server, certificate=self.certificate, private_key=self.private_key)
+        return Made(server, behind_proxy=self.behind_proxy).at(self.host, self.port).checked()
 
 
 @dataclass(frozen=True, slots=True)

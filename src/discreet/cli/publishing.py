@@ -23,7 +23,7 @@ from discreet.exact import whole
 
 if TYPE_CHECKING:
     from discreet.curator.published import Published
-    from discreet.publish.histogram import Answer as Counted
+    from discreet.publish.measured import Answer as Counted
     from discreet.query.schema import Declared
 
 __all__ = ["publish", "quantile", "range"]

@@ -5,12 +5,12 @@ Tested by tests/cli/test_serving.py
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli.options import Listening, spread
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -29,25 +29,12 @@ path = "{name}.ledger"
 """
 
 
+@spread
 def serve(
+    listening: Listening,
     policy: Annotated[
         Path | None, typer.Argument(metavar="POLICY", help="The policy; made if it is not there.")
     ] = None,
-    host: Annotated[
-        str | None, typer.Option("--host", metavar="ADDRESS", help="Where to listen; 127.0.0.1.")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option("--port", metavar="N", help="At which port; 0 takes a free one.")
-    ] = None,
-    certificate: Annotated[
-        Path | None, typer.Option("--certificate", metavar="FILE", help="For TLS, in PEM.")
-    ] = None,
-    private_key: Annotated[
-        Path | None, typer.Option("--private-key", metavar="FILE", help="Its key, in PEM.")
-    ] = None,
-    behind_proxy: Annotated[  # noqa: FBT002
-        bool, typer.Option("--behind-proxy", help="TLS ends at a proxy in front of this server.")
-    ] = False,
     demo: Annotated[  # noqa: FBT002
         bool, typer.Option("--demo", help="A made-up payroll with people to try it as.")
     ] = False,
@@ -64,7 +51,6 @@ def serve(
     try:
         from discreet.server.run import run  # noqa: PLC0415
         from discreet.server.service import Service as Made  # noqa: PLC0415
-        from discreet.server.settings import Settings  # noqa: PLC0415
     except ImportError as error:
         problem = f'needs {error.name}: pip install "discreet[server]"'
         raise ParameterError("serve", None, problem) from None
@@ -74,12 +60,7 @@ def serve(
         raise ParameterError("POLICY", None, "or --demo must be said, one of the two")
     path = _demo() if policy is None else policy
     _ready(path)
-    server = read_policy(path).server
-    if (certificate is None) != (private_key is None):
-        raise ParameterError("--certificate", None, "goes with --private-key")
-    if certificate is not None:
-        server = replace(server, certificate=certificate, private_key=private_key)
-    settings = Settings(server, behind_proxy=behind_proxy).at(host, port).checked()
+    settings = listening.settings(read_policy(path).server)
     service = Made(path, settings=settings)
     password = _first_owner(service)
     if demo:

@@ -32,7 +32,8 @@ from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, probability, shown, whole
 from discreet.privacy.guarantee import PureDP, epsilon_of
 from discreet.privacy.loss import PureLoss
-from discreet.publish.histogram import Answer, Histogram
+from discreet.publish.histogram import Histogram
+from discreet.publish.measured import Answer
 from discreet.publish.tree.measured import Measured
 from discreet.query.cells import Axis, one_line
 

@@ -37,7 +37,7 @@ from discreet.query.options import SMALLEST_EPSILON, not_below
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Schema
 
-__all__ = ["Publication", "Wanted", "axes_of", "finished", "publication"]
+__all__ = ["Decided", "Publication", "Wanted", "axes_of", "finished", "publication"]
 
 _Made = TypeVar("_Made")
 
@@ -95,29 +95,38 @@ def _axis(of: str, bins: Any, ends: object) -> Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Publication:
-    """A publication that is decided and not charged yet.
+class Decided:
+    """Something that will be published: decided, and not charged yet.
 
     Attributes:
         schema: the table.
-        counted: what is asked of the engine, and how far a person moves it.
-        statement: the same, for the engine.
-        where: only rows for which this holds, as it was said.
+        statement: what is asked of the engine.
         epsilon: the price.
         found: what had to be found of the table before, and what that leaks.
     """
 
     schema: Schema
-    counted: Counted
     statement: str
-    where: str | None
     epsilon: Fraction
-    found: tuple[tuple[str, PureLoss], ...] = ()
+    found: tuple[tuple[str, PureLoss], ...]
 
     @property
     def loss(self) -> PureLoss:
         """What it leaks."""
         return PureLoss(epsilon=self.epsilon, neighbours=self.schema.unit.neighbours)
+
+
+@dataclass(frozen=True, slots=True)
+class Publication(Decided):
+    """A grid that will be published.
+
+    Attributes:
+        counted: what is asked of the engine, and how far a person moves it.
+        where: only rows for which this holds, as it was said.
+    """
+
+    counted: Counted
+    where: str | None
 
     @property
     def asked(self) -> Asked:
@@ -176,4 +185,4 @@ def publication(
     wanted = counted(schema, axes, where)
     unit_of(price, wanted.sensitivity)
     statement = engine.statement(wanted.request)
-    return Publication(schema, wanted, statement, where, price, tuple(found))
+    return Publication(schema, statement, price, tuple(found), wanted, where)

@@ -22,7 +22,7 @@ import numpy as np
 from discreet.curator.answer import public_groups
 from discreet.curator.answering import Answering
 from discreet.curator.claims import Asked
-from discreet.curator.publishing import finished
+from discreet.curator.publishing import Decided, finished
 from discreet.curator.release import Release
 from discreet.curator.values import Value
 from discreet.curator.values import finished as plain
@@ -48,27 +48,14 @@ _STEP = "parts made to add up to their groups"
 
 
 @dataclass(frozen=True, slots=True)
-class Rolling:
-    """A roll-up that is decided and not charged yet.
+class Rolling(Decided):
+    """A roll-up that will be published.
 
     Attributes:
-        schema: the table.
         counted: what is asked of the engine, and how far a person moves it.
-        statement: the same, for the engine.
-        epsilon: the price.
-        found: what had to be found of the table before, and what that leaks.
     """
 
-    schema: Schema
     counted: Rolled
-    statement: str
-    epsilon: Fraction
-    found: tuple[tuple[str, PureLoss], ...] = ()
-
-    @property
-    def loss(self) -> PureLoss:
-        """What it leaks."""
-        return PureLoss(epsilon=self.epsilon, neighbours=self.schema.unit.neighbours)
 
     @property
     def sql(self) -> str:
@@ -214,4 +201,4 @@ def rolling(
     not_below(price, SMALLEST_EPSILON, name="epsilon")
     bare = replace(plan, epsilon=None, delta=None, rho=None)  # the price is no part of it
     wanted = rolled(bare, schema)
-    return Rolling(schema, wanted, engine.statement(wanted.request), price, tuple(found))
+    return Rolling(schema, engine.statement(wanted.request), price, tuple(found), wanted)

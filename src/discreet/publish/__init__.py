@@ -21,6 +21,7 @@ _HOME = {
     "Choice": "discreet.publish.choosing",
     "Hierarchy": "discreet.publish.levels",
     "Histogram": "discreet.publish.histogram",
+    "LinearAnswer": "discreet.publish.measured",
     "Measured": "discreet.publish.measured",
     "Nested": "discreet.publish.rollups",
     "Noisy": "discreet.publish.measured",

@@ -28,13 +28,14 @@ from discreet.mechanisms.geometric import sensitivity_of
 from discreet.noise.source import Source, system_source
 from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
 from discreet.privacy.loss import PureLoss
+from discreet.publish.measured import Answer
 from discreet.publish.tree.domain import Cells
 from discreet.publish.tree.draws import Draws
 from discreet.publish.tree.measured import Measured
 from discreet.publish.tree.measuring import Settings, measure, settings_for
 from discreet.publish.tree.reading import Reading, read
 
-__all__ = ["Answer", "Histogram", "adaptive_tree"]
+__all__ = ["Histogram", "adaptive_tree"]
 
 Array = NDArray[Any]
 Span = tuple[int, int]
@@ -42,16 +43,6 @@ Span = tuple[int, int]
 DRAWS = 400
 LARGEST = 1 << 27
 """No array of more cells than this is made."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A number and the interval that holds the truth with the stated posterior chance."""
-
-    value: float
-    low: float
-    high: float
-    confidence: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbour
 from discreet.privacy.loss import PureLoss
 from discreet.publish.consistency import nonnegative, whole_numbers
 
-__all__ = ["Account", "Answer", "Box", "Measured", "Noisy", "Terms", "counted"]
+__all__ = ["Account", "Answer", "Box", "LinearAnswer", "Measured", "Noisy", "Terms", "counted"]
 
 Array = NDArray[Any]
 Box = tuple[tuple[int, int], ...]
@@ -177,17 +177,26 @@ class Answer:
     Attributes:
         value: as a reader wants it: obeys what counts obey, and lies in the interval.
         low, high: the ends of an interval that holds the truth at the stated confidence.
-        raw: what the noisy numbers say, untouched.
-        standard_error: of the linear estimate behind the interval; from the noise alone.
         confidence: of the interval.
     """
 
     value: float
     low: float
     high: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class LinearAnswer(Answer):
+    """An answer whose interval is that of an estimate that is linear in the noisy numbers.
+
+    Attributes:
+        raw: what the noisy numbers say, untouched.
+        standard_error: of the linear estimate behind the interval; from the noise alone.
+    """
+
     raw: float
     standard_error: float
-    confidence: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,13 +283,13 @@ class Measured(ABC):
             self._known[reading] = made
         return self._known[reading]
 
-    def range(self, low: int, high: int, *, confidence: Exact = 0.95) -> Answer:
+    def range(self, low: int, high: int, *, confidence: Exact = 0.95) -> LinearAnswer:
         """How many are in the cells low, ..., high - 1 of the only axis."""
         if len(self.shape) != 1:
             raise UnsupportedError("a range needs one axis; ask for a rectangle")
         return self.rectangle((low, high), confidence=confidence)
 
-    def rectangle(self, *sides: tuple[int, int], confidence: Exact = 0.95) -> Answer:
+    def rectangle(self, *sides: tuple[int, int], confidence: Exact = 0.95) -> LinearAnswer:
         """How many are in the cells low, ..., high - 1 along each axis."""
         level = probability(confidence, name="confidence")
         box = self._box(sides)
@@ -290,7 +299,7 @@ class Measured(ABC):
         low, high = max(low, 0.0), max(high, 0.0)
         inside = tuple(slice(*side) for side in box)
         value = float(self.cells("read")[inside].sum())
-        return Answer(
+        return LinearAnswer(
             value=min(max(value, low), high),
             low=low,
             high=high,

@@ -44,10 +44,10 @@ from discreet.privacy.guarantee import Neighbours
 from discreet.publish.blocks import blocks_of
 from discreet.publish.measured import (
     Account,
-    Answer,
     Array,
     Box,
     Linear,
+    LinearAnswer,
     Measured,
     Noisy,
     Terms,
@@ -309,7 +309,7 @@ class Worked(Measured):
         found = self.linear(question.reshape(-1))
         return found, found
 
-    def answers(self, *, confidence: Exact = 0.95) -> list[Answer]:
+    def answers(self, *, confidence: Exact = 0.95) -> list[LinearAnswer]:
         """The answers to the listed questions, in their order."""
         if self.wanted.rows is None:
             raise ParameterError("workload", None, "lists no questions; ask range or rectangle")
@@ -321,7 +321,7 @@ class Worked(Measured):
             low, high = max(line.value - width, 0.0), max(line.value + width, 0.0)
             value = min(max(float(question @ read), low), high)
             error = line.standard_error
-            found.append(Answer(value, low, high, line.value, error, float(level)))
+            found.append(LinearAnswer(value, low, high, float(level), line.value, error))
         return found
 
 

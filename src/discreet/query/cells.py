@@ -32,7 +32,7 @@ from discreet.query.schema import PerRow, Schema
 from discreet.query.sql import expression
 from discreet.query.stability import Stability, stabilities
 
-__all__ = ["MOST_AXES", "Axis", "Counted", "counted", "one_line"]
+__all__ = ["MOST_AXES", "Axis", "Bounded", "Counted", "counted", "one_line"]
 
 MOST_AXES = 3
 _DEEPEST = 60
@@ -104,23 +104,16 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What an engine is asked for the cells of a grid, and how far one person moves them.
+class Bounded:
+    """What an engine is asked for counts, and how far one person moves them.
 
     Attributes:
-        axes: of the grid.
-        request: for the engine; its one part has the numbers of the cell as keys.
+        request: for the engine; its one part has the numbers of the cells, or groups, as keys.
         stability: the proof, and how people are bounded.
     """
 
-    axes: tuple[Axis, ...]
     request: Request
     stability: Stability
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """How many cells along each axis."""
-        return tuple(axis.bins for axis in self.axes)
 
     @property
     def sensitivity(self) -> int:
@@ -131,6 +124,22 @@ class Counted:
     def scale(self) -> int:
         """How many units a row is that counts in full."""
         return self.stability.bounding.scale
+
+
+@dataclass(frozen=True, slots=True)
+class Counted(Bounded):
+    """The cells of a grid.
+
+    Attributes:
+        axes: of the grid.
+    """
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cells along each axis."""
+        return tuple(axis.bins for axis in self.axes)
 
 
 def one_line(text: str, name: str) -> None:
@@ -165,7 +174,7 @@ def counted(schema: Schema, axes: Sequence[Axis], where: str | None = None) -> C
     )
     stability = stabilities(block, plan, schema)[0]  # the one that keeps the most rows
     part = Part(tuple(places), block.totals, stability.bounding)
-    return Counted(tuple(axes), Request(schema, plan.where, (part,)), stability)
+    return Counted(Request(schema, plan.where, (part,)), stability, tuple(axes))
 
 
 def _plan(schema: Schema, where: e.Expr, places: Sequence[e.Expr]) -> Plan:

@@ -20,37 +20,24 @@ from discreet.errors import QueryError
 from discreet.query import total
 from discreet.query.blocks import blocks_of
 from discreet.query.build import Query
+from discreet.query.cells import Bounded
 from discreet.query.plan import Aggregate, Plan, PostAggregate, PostGroup, aggregates
 from discreet.query.request import Part, Request
 from discreet.query.schema import PerRow, Schema
-from discreet.query.stability import Stability, stabilities
+from discreet.query.stability import stabilities
 
 __all__ = ["Rolled", "rolled", "rollup_plan"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rolled:
-    """What an engine is asked for the finest groups, and how far one person moves them.
+class Rolled(Bounded):
+    """The finest groups of a roll-up.
 
     Attributes:
         plan: what is asked.
-        request: for the engine; its one part has the finest groups as keys.
-        stability: the proof, and how people are bounded.
     """
 
     plan: Plan
-    request: Request
-    stability: Stability
-
-    @property
-    def sensitivity(self) -> int:
-        """How far one person moves the finest counts together, in units."""
-        return self.stability.l1
-
-    @property
-    def scale(self) -> int:
-        """How many units a row is that counts in full."""
-        return self.stability.bounding.scale
 
 
 def rollup_plan(
@@ -96,4 +83,4 @@ def rolled(plan: Plan, schema: Schema) -> Rolled:
     (block,) = set(blocks_of(counts, rows_are_people=isinstance(schema.unit, PerRow)).values())
     stability = stabilities(block, plan, schema)[0]  # the one that keeps the most rows
     part = Part(tuple(g.value for g in plan.groupings), block.totals, stability.bounding)
-    return Rolled(plan, Request(schema, kept, (part,)), stability)
+    return Rolled(Request(schema, kept, (part,)), stability, plan)

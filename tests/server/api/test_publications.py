@@ -1,11 +1,15 @@
 """Publishing over the network, and what is free afterwards."""
 
+from time import monotonic
+
 import pytest
 from tests.curator.payroll import failing
+from tests.server.running import prepared, running, weak
 
 from discreet.curator.published import Published
 from discreet.curator.record import Record
 from discreet.engines.duckdb import DuckDB
+from discreet.server.settings import ENGINE_SHARE
 
 PAY = {"columns": ["pay"], "bins": [64], "ranges": [[0, 1000]], "epsilon": "0.3"}
 
@@ -80,3 +84,30 @@ def test_others_answers_are_not_there(server):
     assert server.post(f"/api/releases/{key}/counts", body, who="bob").status == 404
     assert server.post(f"/api/releases/{key}/counts", body, who="audrey").status == 200
     assert publish(server, who="audrey").status == 403
+
+
+def test_an_analyst_is_not_told_how_much_others_ask(server):
+    server.ask(epsilon="0.1", who="bob")
+    assert publish(server).json["entry"] == 0
+    assert publish(server, who="olga").json["entry"] > 0
+
+
+def test_the_database_is_stopped_before_the_deadline(tmp_path, monkeypatch):
+    """A publication that takes longer is a failure like any other, and looks like an answer."""
+    told = []
+    inner = DuckDB.run
+
+    def seen(self, *args, seconds=None, **more):
+        told.append(seconds)
+        return inner(self, *args, seconds=seconds, **more)
+
+    monkeypatch.setattr(DuckDB, "run", seen)
+    weak(monkeypatch)
+    with running(prepared(tmp_path), padded=True) as padded:
+        began = monotonic()
+        assert publish(padded).status == 200
+        took = monotonic() - began
+    (limit,) = told
+    shortest = float(padded.service.settings.server.deadlines[0])
+    assert limit == pytest.approx(shortest * ENGINE_SHARE)
+    assert took >= shortest

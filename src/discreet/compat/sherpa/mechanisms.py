@@ -8,6 +8,7 @@ Tested by tests/compat/sherpa/test_mechanisms.py
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -166,9 +167,9 @@ class _Additive(DPDataAccessDefinition):
             noisy[chosen] = self._part(values[chosen], _number(one), source)
         return float(noisy) if values.ndim == 0 else noisy
 
+    @abstractmethod
     def _part(self, values: Any, sensitivity: Any, source: Source) -> Any:
         """One vector whose norm one person moves by at most this."""
-        raise NotImplementedError
 
 
 class LaplaceMechanism(_Additive):

@@ -10,17 +10,20 @@ import math
 from datetime import date
 from typing import Annotated, Any, Literal
 
+from fastapi import Header
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
 
 __all__ = [
-    "Ask", "Boxes", "Derive", "Errors", "KeyWanted", "NewPassword", "Page", "PersonWanted",
-    "PolicyText", "Publish", "Question", "Stretch", "Told", "Words",
+    "Ask", "Boxes", "Derive", "Errors", "KeyHeader", "KeyWanted", "NewPassword", "Page",
+    "PersonWanted", "PolicyText", "Publish", "Question", "Stretch", "Told", "Words",
 ]  # fmt: skip
 
 Number = Annotated[str, Field(max_length=60)] | StrictInt | StrictFloat
 """Text of any length must not pass for a number: what is text is limited as text."""
 Name = Annotated[str, Field(max_length=60, pattern=r"^[A-Za-z0-9_-]+$")]
 Words = Annotated[str, Field(max_length=200)]
+KeyHeader = Annotated[str | None, Header(max_length=55, pattern=r"^[0-9A-Za-z_-]+$")]
+"""Idempotency-Key, which names an asking like `key` in a body."""
 MOST_CELLS = 1 << 20
 """So many cells are published over the network, at most: the time that it takes is bounded."""
 

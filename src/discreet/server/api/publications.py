@@ -7,14 +7,14 @@ Tested by tests/server/api/test_publications.py
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from discreet.curator.published import Published
 from discreet.curator.record import Record
-from discreet.publish.histogram import Answer
-from discreet.server.api.models import Boxes, Publish
+from discreet.publish.measured import Answer
+from discreet.server.api.models import Boxes, KeyHeader, Publish
 from discreet.server.api.questions import handed_out, one_key
 from discreet.server.api.statuses import statuses
 from discreet.server.deadlines import room
@@ -30,9 +30,7 @@ async def publish(
     wanted: Publish,
     who: Askers,
     request: Request,
-    idempotency_key: Annotated[
-        str | None, Header(max_length=55, pattern=r"^[0-9A-Za-z_-]+$")
-    ] = None,
+    idempotency_key: KeyHeader = None,
 ) -> Response:
     """Charge once, publish counts over one to three axes, store them and hand them out."""
     service = service_of(request)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from discreet.curator.access import Credential
 from discreet.curator.curator import Curator
@@ -21,7 +21,7 @@ from discreet.curator.questions import foreseen
 from discreet.curator.record import Record
 from discreet.errors import DiscreetError, ParameterError, QueryError
 from discreet.query.explain import Price
-from discreet.server.api.models import Ask, Errors, Question
+from discreet.server.api.models import Ask, Errors, KeyHeader, Question
 from discreet.server.api.statuses import statuses
 from discreet.server.deadlines import at_deadline, padded, room
 from discreet.server.identity import Askers, in_turn, service_of
@@ -123,9 +123,7 @@ async def ask(
     question: Ask,
     who: Askers,
     request: Request,
-    idempotency_key: Annotated[
-        str | None, Header(max_length=55, pattern=r"^[0-9A-Za-z_-]+$")
-    ] = None,
+    idempotency_key: KeyHeader = None,
 ) -> Response:
     """Charge a question, run it, store its answer, and hand it out at its deadline."""
     key = one_key(question.key, idempotency_key)
