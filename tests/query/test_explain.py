@@ -22,7 +22,14 @@ from tests.query.measuring import (
 
 from discreet.errors import ParameterError, QueryError
 from discreet.mechanisms.selection import PermuteAndFlip
-from discreet.query.explain import Price, _least, epsilon_for, explained, mechanism_words, price_of
+from discreet.query.explain import (
+    Price,
+    epsilon_for,
+    explained,
+    least_epsilon,
+    mechanism_words,
+    price_of,
+)
 from discreet.query.kinds import Number
 from discreet.query.plan import Output, PostAggregate, PostCall, PostGroup
 from discreet.query.price import Target, priced
@@ -282,9 +289,9 @@ def test_an_epsilon_too_small_to_select_keys_with_is_not_enough():
             raise ParameterError("epsilon", epsilon, "is too small")
         return True
 
-    assert _least(met, 5) == Fraction(1, 100)
+    assert least_epsilon(met, 5) == Fraction(1, 100)
     with pytest.raises(ParameterError, match="too small"):
-        _least(lambda _: met(Fraction(1, 1000)), 5)
+        least_epsilon(lambda _: met(Fraction(1, 1000)), 5)
     plan, schema = question(MEAN, unknown=True), declared(PerRow())
     found = epsilon_for(plan, schema, within="1/10", delta="1/100", rows=1000)
     line = price_of(priced(plan, schema, Target(epsilon=found, delta="1/100")))["c0"]
@@ -311,7 +318,7 @@ def test_everything_is_explained():
         assert part in text
     one = explained(ask(COUNT, target=Target(epsilon=1)), statement="s", sql="q")
     assert "Answer (1 group)" in one
-    assert "rows moves by at most 1 row: every row is one person" in one
+    assert "the number of rows moves by at most 1: every row is one person" in one
     both = explained(ask(VARIANCE, target=Target(epsilon=1)), statement="s", sql="q")
     assert "count, sum, mean and variance of" in both
 
@@ -366,8 +373,8 @@ def test_numbers_far_from_one_have_a_price(column, how):
 
 
 def test_an_accuracy_that_nearly_nothing_reaches_costs_nearly_nothing():
-    from discreet.query.explain import _least
+    from discreet.query.explain import least_epsilon
 
-    assert _least(lambda _: True, 1) == Decimal("0.000001")
-    assert _least(lambda e: e >= Fraction("0.0144"), 1) == Decimal("0.0144")
-    assert _least(lambda e: e >= 100, 1) == Decimal(100)
+    assert least_epsilon(lambda _: True, 1) == Decimal("0.000001")
+    assert least_epsilon(lambda e: e >= Fraction("0.0144"), 1) == Decimal("0.0144")
+    assert least_epsilon(lambda e: e >= 100, 1) == Decimal(100)

@@ -171,8 +171,9 @@ class Curator(Publications):
         asking = self._asking(question, dataset, block)
         plan, said = asking.plan(question), priced_at(self.policy.defaults, price)
         target = target_of(plan, said.get("epsilon"), said.get("delta"), said.get("rho"))
-        found, _ = asking.priced(plan, target)
-        return cost_of(found.losses, self.policy.families[asking.dataset.family].accounting)
+        return cost_of(
+            asking.losses(plan, target), self.policy.families[asking.dataset.family].accounting
+        )
 
     def epsilon_for(self, question: Question, /, *, dataset: str | None = None,
                     block: str | None = None, **accuracy: Any) -> Decimal:  # fmt: skip

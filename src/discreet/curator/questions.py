@@ -12,9 +12,16 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
+from discreet.curator.foretold import (
+    rollup_epsilon_for,
+    rollup_explained,
+    rollup_loss,
+    rollup_price,
+)
 from discreet.engines.base import Engine
 from discreet.errors import ParameterError, QueryError
 from discreet.exact import Exact, probability
+from discreet.privacy.loss import Loss
 from discreet.query.build import Query
 from discreet.query.explain import Price, epsilon_for, explained, price_of
 from discreet.query.plan import Plan
@@ -100,11 +107,25 @@ def wanted_target(  # noqa: PLR0913 - every word that a question may say about i
     if within is not None:
         if epsilon is not None or rho is not None:
             raise ParameterError("within", within, "goes instead of epsilon and rho")
-        epsilon = epsilon_for(
+        epsilon = _epsilon_for(
             plan, schema, within=within, confidence=confidence, column=column, rows=rows,
             delta=delta,
         )  # fmt: skip
     return target_of(plan, epsilon, delta, rho)
+
+
+def _epsilon_for(
+    plan: Plan, schema: Schema, *, within: Exact, confidence: Fraction, column: str | None,
+    rows: Exact | None, delta: Exact | None,
+) -> Decimal:  # fmt: skip
+    """The least epsilon at which every number, or one column, is this accurate."""
+    if plan.rollup:
+        if delta is not None:
+            raise ParameterError("delta", delta, "does not go with GROUP BY ROLLUP")
+        return rollup_epsilon_for(plan, schema, within=within, confidence=confidence, column=column)
+    return epsilon_for(
+        plan, schema, within=within, confidence=confidence, column=column, rows=rows, delta=delta
+    )
 
 
 def rounded_down(value: Fraction) -> Fraction:
@@ -187,9 +208,17 @@ class Questions:
             confidence: of the half-widths.
             rows: the size of a group, for means.
         """
-        plan = self.plan(question)
-        found, _ = self.priced(plan, target_of(plan, epsilon, delta, rho))
-        return price_of(found, confidence=self._level(confidence), rows=rows)
+        plan, level = self.plan(question), self._level(confidence)
+        target = target_of(plan, epsilon, delta, rho)
+        if plan.rollup:
+            return rollup_price(plan, self._schema, target, level)
+        return price_of(self.priced(plan, target)[0], confidence=level, rows=rows)
+
+    def losses(self, plan: Plan, target: Target) -> tuple[Loss, ...]:
+        """What a question at a price leaks."""
+        if plan.rollup:
+            return (rollup_loss(target, self._schema),)
+        return self.priced(plan, target)[0].losses
 
     def epsilon_for(
         self,
@@ -203,7 +232,7 @@ class Questions:
         delta: Exact | None = None,
     ) -> Decimal:
         """The least epsilon at which every number, or one column, is this accurate; free."""
-        return epsilon_for(
+        return _epsilon_for(
             self.plan(question), self._schema, within=within, confidence=self._level(confidence),
             column=column, rows=rows, delta=delta,
         )  # fmt: skip
@@ -224,7 +253,13 @@ class Questions:
         plan = self.plan(question)
         if epsilon is None and rho is None and plan.epsilon is None and plan.rho is None:
             epsilon = 1
-        found, statement = self.priced(plan, target_of(plan, epsilon, delta, rho))
+        target = target_of(plan, epsilon, delta, rho)
+        if plan.rollup:
+            engine = self._engine if with_statement else None
+            return rollup_explained(
+                plan, self._schema, target, confidence=self._confidence, engine=engine
+            )
+        found, statement = self.priced(plan, target)
         told = statement if with_statement else None
         return explained(
             found, statement=told, sql=to_sql(plan, self._schema), confidence=self._confidence

@@ -22,20 +22,19 @@ import numpy as np
 from discreet.curator.answer import public_groups
 from discreet.curator.answering import Answering
 from discreet.curator.claims import Asked
+from discreet.curator.foretold import rollup_epsilon
 from discreet.curator.publishing import Decided, finished
 from discreet.curator.release import Release
 from discreet.curator.values import Value
 from discreet.curator.values import finished as plain
 from discreet.engines.base import Engine
-from discreet.errors import QueryError
 from discreet.exact import Exact, shown
 from discreet.noise.source import Source
-from discreet.privacy.guarantee import PureDP, epsilon_of
+from discreet.privacy.guarantee import PureDP
 from discreet.privacy.loss import PureLoss
 from discreet.publish.rollups import Rollup, nested, rollup
 from discreet.query.keys import shown_key
 from discreet.query.nested import Rolled, rolled
-from discreet.query.options import SMALLEST_EPSILON, not_below
 from discreet.query.plan import Plan, PostGroup
 from discreet.query.price import Target
 from discreet.query.render import to_sql
@@ -192,13 +191,8 @@ def rolling(
         epsilon: the price, or what says it of a plan.
         found: what had to be found of the table before, and what that leaks.
     """
-    if callable(epsilon):
-        target = epsilon(plan, schema)
-        if target.epsilon is None or target.delta is not None:
-            raise QueryError("GROUP BY ROLLUP is published with epsilon=... alone")
-        epsilon = target.epsilon
-    price = epsilon_of(epsilon)
-    not_below(price, SMALLEST_EPSILON, name="epsilon")
+    target = epsilon(plan, schema) if callable(epsilon) else Target(epsilon=epsilon)
+    price = rollup_epsilon(target)
     bare = replace(plan, epsilon=None, delta=None, rho=None)  # the price is no part of it
     wanted = rolled(bare, schema)
     return Rolling(schema, engine.statement(wanted.request), price, tuple(found), wanted)

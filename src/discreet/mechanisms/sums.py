@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from discreet.mechanisms.base import half_width
 from discreet.noise.geometric import TwoSidedGeometric
 
-__all__ = ["geometric_variance", "geometric_width", "laplace_sum"]
+__all__ = ["geometric_variance", "geometric_width", "laplace_error", "laplace_sum"]
 
 Array = NDArray[Any]
 _FINEST = 1.005
@@ -147,6 +147,32 @@ def geometric_width(
     found = min(half, full)
     is_whole = bool(np.all(weights == np.floor(weights)))
     return float(math.floor(found)) if is_whole else found
+
+
+def laplace_error(scales: Array, counts: Array | None = None) -> float:
+    """E |sum of scale * Laplace|; `counts` says how often each scale comes, once if left out.
+
+    It is (2/pi) times the integral over u > 0 of (1 - phi(u))/u^2, phi being the sum's
+    characteristic function. Scales are rounded up, by half a percent at most.
+    """
+    largest = float(np.max(scales))
+    often = np.ones(len(scales), dtype=np.int64) if counts is None else counts
+    return largest * _laplace_error(*_rounded_up(np.asarray(scales) / largest, often))
+
+
+@lru_cache(maxsize=1024)
+def _laplace_error(scales: tuple[float, ...], times: tuple[int, ...]) -> float:
+    """The same where the largest scale is 1, in units of the sum's spread: by midpoints, with a
+    tail of 1/u^2 beyond them.
+    """
+    spread = math.sqrt(float(np.asarray(times) @ np.asarray(scales) ** 2))
+    step, number = 0.01, 40_000
+    u = (np.arange(number) + 0.5) * step
+    fallen = np.zeros_like(u)
+    for scale, count in zip(scales, times, strict=True):
+        fallen += count * np.log1p((scale / spread * u) ** 2)
+    inside = float(np.sum(-np.expm1(-fallen) / u**2)) * step
+    return spread * (inside + 1 / (number * step)) * 2 / math.pi
 
 
 def _rounded_up(scales: Array, counts: Array) -> tuple[tuple[float, ...], tuple[int, ...]]:

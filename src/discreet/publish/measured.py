@@ -43,7 +43,7 @@ from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, probability, shown, whole
 from discreet.mechanisms.base import integer_array, plain_array
 from discreet.mechanisms.geometric import Geometric, sensitivity_of
-from discreet.mechanisms.sums import geometric_variance, geometric_width
+from discreet.mechanisms.sums import geometric_variance, geometric_width, laplace_error
 from discreet.noise.source import Source, system_source
 from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
 from discreet.privacy.loss import PureLoss
@@ -210,6 +210,13 @@ class Linear:
     def standard_error(self) -> float:
         """The root of the exact variance."""
         return math.sqrt(sum(float((w * w).sum()) * noisy.variance for w, noisy in self.parts))
+
+    @property
+    def error(self) -> float:
+        """How far off it is to be expected: E |noise|, by the law of Laplace sums."""
+        scales = [np.abs(w[w != 0]) * math.sqrt(noisy.variance / 2) for w, noisy in self.parts]
+        together = np.concatenate(scales) if scales else np.zeros(0)
+        return laplace_error(together) if together.size else 0.0
 
     def width(self, risk: Fraction) -> float:
         """How far off it is, except with probability `risk`."""

@@ -35,7 +35,7 @@ Tested by tests/publish/test_rollups.py
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -50,9 +50,18 @@ from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours
 from discreet.publish.consistency import nonnegative, nonnegative_fit, tree_fit, whole_tree
 from discreet.publish.levels import Hierarchy, levels_measured
-from discreet.publish.measured import Account, Array, Terms, counted
+from discreet.publish.measured import Account, Array, Linear, Noisy, Terms, counted
 
-__all__ = ["Counts", "Nested", "Rollup", "least_shares", "level_variances", "nested", "rollup"]
+__all__ = [
+    "Counts",
+    "Nested",
+    "Rollup",
+    "least_shares",
+    "level_variances",
+    "nested",
+    "rollup",
+    "unmeasured",
+]
 
 Path = tuple[Hashable, ...]
 _UNITS = 1000
@@ -209,9 +218,7 @@ class Rollup(Hierarchy):
         wholes = self.whole_levels(scale)
         risk = 1 - probability(confidence, name="confidence")
         found = []
-        for level, kinds in enumerate(self.groups.kinds):
-            _, first, where = np.unique(kinds, return_index=True, return_inverse=True)
-            known = [self.linear(self._members(level, int(place))) for place in first]
+        for level, (known, where) in enumerate(self._kinds()):
             width = np.array([one.width(risk) for one in known])[where]
             error = np.array([one.standard_error for one in known])[where]
             raw, width, error = self.raw_levels[level] / scale, width / scale, error / scale
@@ -221,6 +228,24 @@ class Rollup(Hierarchy):
             low, high = np.minimum(low, values), np.maximum(high, values)
             found.append(Counts(self.groups.nodes[level], values, low, high, raw, error))
         return found
+
+    def _kinds(self) -> Iterator[tuple[list[Linear], Array]]:
+        """For each level the estimates of groups that look different in the tree, and the number
+        of that of each group.
+        """
+        for level, kinds in enumerate(self.groups.kinds):
+            _, first, where = np.unique(kinds, return_index=True, return_inverse=True)
+            yield [self.linear(self._members(level, int(place))) for place in first], where
+
+    def off(self, *, confidence: Exact = 0.95, scale: int = 1) -> list[tuple[float, float]]:
+        """For each level, the finest first, how far off its noisiest group is: expected, and except
+        with the chance that the confidence leaves. It does not depend on what was measured.
+        """
+        risk = 1 - probability(confidence, name="confidence")
+        return [
+            (max(one.error for one in known) / scale, max(one.width(risk) for one in known) / scale)
+            for known, _ in self._kinds()
+        ]
 
     def _members(self, level: int, place: int) -> Array:
         """Which of the finest groups are in a group, as 0 and 1."""
@@ -270,6 +295,18 @@ def rollup(
     parts = _shares(shares, groups, account.terms)
     levels = levels_measured(values, groups, [account.terms.epsilon * p for p in parts], account)
     return Rollup("roll-up", account.terms, values.shape, groups, levels, groups)
+
+
+def unmeasured(groups: Nested, terms: Terms) -> Rollup:
+    """A roll-up in which nobody was counted and no noise was drawn: it tells beforehand how far off
+    the numbers of a real one will be (`Rollup.off`).
+    """
+    rates = [terms.unit * share for share in least_shares(groups.sizes, terms.unit)]
+    levels = [
+        Noisy(np.zeros(size, dtype=np.int64), rate) if rate else None
+        for size, rate in zip(groups.sizes, rates, strict=True)
+    ]
+    return Rollup("roll-up", terms, (groups.sizes[0],), groups, tuple(levels), groups)
 
 
 def _shares(

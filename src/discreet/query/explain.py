@@ -8,11 +8,10 @@ Tested by tests/query/test_explain.py
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from discreet.errors import ParameterError, QueryError
 from discreet.exact import Exact, positive, probability, shown, whole
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.staircase import Staircase
+from discreet.mechanisms.sums import laplace_error
 from discreet.query.blocks import Form
 from discreet.query.kinds import said
 from discreet.query.plan import Aggregate, Output, Plan, PostAggregate
@@ -36,14 +36,17 @@ from discreet.query.reading import (
     sum_form,
 )
 from discreet.query.schema import PerPerson, PerRow, Schema
-from discreet.query.stability import number_of_groups
+from discreet.query.stability import Stability, number_of_groups
 
 __all__ = [
     "Price",
     "PriceLine",
     "epsilon_for",
     "explained",
+    "in_words",
+    "least_epsilon",
     "mechanism_words",
+    "moved",
     "price_of",
     "unit_words",
 ]
@@ -251,20 +254,8 @@ def _expected(measured: Measured, form: Form) -> float:
         return float(law.distances @ law.masses) / law.steps / measured.scale
     if isinstance(used[0][1], Gaussian):
         return standard_deviation(measured, form) * math.sqrt(2 / math.pi)
-    scales = [float(abs(f)) * math.sqrt(n.variance / 2) for f, n in used]
-    largest = max(scales)
-    relative = tuple(round(s / largest, 3) for s in sorted(scales))
-    return largest * _laplace_error(relative) / measured.scale
-
-
-@lru_cache(maxsize=256)
-def _laplace_error(scales: tuple[float, ...]) -> float:
-    """E |sum of scale * Laplace| = (2/pi) times the integral of (1 - phi(u))/u^2."""
-    u = np.arange(0.5, 40_000) / 100.0
-    phi = np.ones_like(u)
-    for scale in scales:
-        phi /= 1 + (scale * u) ** 2
-    return float(np.sum((1 - phi) / u**2) / 100.0 + 1 / 400.0) * 2 / math.pi
+    scales = np.array([float(abs(f)) * math.sqrt(n.variance / 2) for f, n in used])
+    return laplace_error(scales) / measured.scale
 
 
 def epsilon_for(
@@ -297,10 +288,10 @@ def epsilon_for(
             raise ParameterError("within", within, "has no meaning for numbers of unknown error")
         return max(widths) <= distance
 
-    return _least(met, within)
+    return least_epsilon(met, within)
 
 
-def _least(met: Callable[[Fraction], bool], within: object) -> Decimal:
+def least_epsilon(met: Callable[[Fraction], bool], within: object) -> Decimal:
     """The smallest d * 10^e with three digits for which `met` holds."""
     steps = [Fraction(d, 100) * Fraction(10) ** e for e in range(-6, 3) for d in range(100, 1000)]
     low, high = 0, len(steps) - 1
@@ -325,15 +316,21 @@ def explained(
     question: Priced, *, statement: str | None, sql: str, confidence: Exact = "0.95"
 ) -> str:
     """The whole question in words; without a statement for somebody who may not see what runs."""
-    price = price_of(question, confidence=confidence)
-    lines = ["Question", _indent(sql), "", "One person"]
-    lines += [f"  {unit_words(question.schema)}"]
-    for measured in question.measured:
-        lines.append(f"  {_block(measured)}: {measured.stability.why}")
+    moves = [_block(measured) for measured in question.measured]
     if question.selection is not None:
         keys = question.selection
         sure = 2 * keys.threshold + 1 if question.counts_keys else keys.sure_from
-        lines.append(f"  keys are selected, shown surely from {sure} people on")
+        moves.append(f"keys are selected, shown surely from {sure} people on")
+    price = price_of(question, confidence=confidence)
+    return in_words(sql, question.schema, moves, price, statement)
+
+
+def in_words(
+    sql: str, schema: Schema, moves: Sequence[str], price: Price, statement: str | None
+) -> str:
+    """A question, how far one person moves its numbers, what they cost, and what will run."""
+    lines = ["Question", _indent(sql), "", "One person", f"  {unit_words(schema)}"]
+    lines += [f"  {line}" for line in moves]
     groups = price.groups
     many = "selected groups" if groups is None else f"{groups:,} group{'s' if groups != 1 else ''}"
     lines += ["", f"Answer ({many})", _indent(str(price))]
@@ -354,14 +351,21 @@ def unit_words(schema: Schema) -> str:
     return f"{whose}; the guarantee is for one who is {how}"
 
 
+def moved(what: str, stability: Stability) -> str:
+    """How far one person moves some number of rows, and why."""
+    most = Fraction(stability.l1, stability.bounding.scale)
+    return f"{what} moves by at most {shown(most)}: {stability.why}"
+
+
 def _block(measured: Measured) -> str:
     block = measured.block
-    most = Fraction(measured.stability.l1, measured.scale)
-    moves = f"moves by at most {shown(most)} row{'s' if most != 1 else ''}"
     if block.operand is None:
-        return f"{block.what} {moves}"
+        return moved(f"the number of {block.what}", measured.stability)
     what = "count, sum, mean and variance" if block.degree == 2 else _WHAT[block.what]
-    return f"{what} of {said(block.operand.kind)} {moves}"
+    most = Fraction(measured.stability.l1, measured.scale)
+    rows = f"{shown(most)} row{'s' if most != 1 else ''}"
+    kind = said(block.operand.kind)
+    return f"{what} of {kind} moves by at most {rows}: {measured.stability.why}"
 
 
 _WHAT = {

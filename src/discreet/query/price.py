@@ -177,7 +177,7 @@ def priced(plan: Plan, schema: Schema, target: Target) -> Priced:
     """Choose bounding and noise for a question at a price; QueryError where there is no way."""
     if plan.rollup:
         raise QueryError(
-            "GROUP BY ROLLUP is published as a whole, with epsilon=..., by ask or publish_rollup; "
+            "GROUP BY ROLLUP is published as a whole, by ask or publish_rollup; "
             "only GROUP BY has a price for each column"
         )
     unit = schema.unit
