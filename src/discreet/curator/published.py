@@ -40,6 +40,10 @@ from discreet.query.cells import Axis, one_line
 __all__ = ["Published", "question_of"]
 
 SCHEMA = "discreet-published/1"
+_COVERS = (
+    "Intervals cover the noise, by the posterior of the counts: for counts that are unlike its "
+    "prior they hold less often."
+)
 _NAMES = {"schema", "table", "where", "axes", "scale", "confidence", "asked_at", "measured"}
 _MAYBE = {"found"}
 _SHOWN = {1: (50,), 2: (16, 16), 3: (6, 6, 6)}
@@ -216,7 +220,7 @@ class Published:
             sql=self.question,
             mechanisms={"n": "an adaptive tree of geometric noise, read by its posterior"},
             confidence=level,
-            covers="Intervals cover what the noise hides, by the posterior of the counts.",
+            covers=_COVERS,
             notes=(
                 *(note for note, _ in self.found),
                 f"each row begins a cell; widths: {widths}",
