@@ -1,4 +1,5 @@
-"""Two hypothesis profiles: a quick one for people, a longer and repeatable one for CI.
+"""Two hypothesis profiles: a quick one for people, one for CI that is the same every time; with
+TORTURE set, a long one.
 
 And a PostgreSQL server for ledgers and a Spark, which several folders need, each started when a
 test first asks for it. Where one cannot be started its tests are skipped with the reason; in CI
@@ -17,10 +18,11 @@ from tests.machines import missing, postgres_named
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, which is later
 _QUIET = [HealthCheck.too_slow]
 settings.register_profile("dev", max_examples=40, deadline=None, suppress_health_check=_QUIET)
-settings.register_profile(
-    "ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=_QUIET
+settings.register_profile("ci", settings.get_profile("dev"), max_examples=50, derandomize=True)
+settings.register_profile("torture", settings.get_profile("dev"), max_examples=400)
+settings.load_profile(
+    "torture" if os.environ.get("TORTURE") else "ci" if os.environ.get("CI") else "dev"
 )
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 @pytest.fixture(scope="session")
