@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet.curator.answer import public_groups
 from discreet.engines.base import Engine
@@ -17,7 +18,7 @@ from discreet.errors import ParameterError, QueryError
 from discreet.exact import Exact, positive, shown
 from discreet.privacy.loss import PureLoss
 from discreet.publish.measured import Terms
-from discreet.publish.rollups import nested, unmeasured
+from discreet.publish.rollups import Nested, nested, unmeasured
 from discreet.query.explain import Price, PriceLine, in_words, least_epsilon, moved
 from discreet.query.nested import rolled
 from discreet.query.options import SMALLEST_EPSILON, not_below
@@ -61,7 +62,7 @@ def rollup_price(plan: Plan, schema: Schema, target: Target, confidence: Fractio
     """How far off each level will be at a price; of groups that differ, the noisiest."""
     counted, loss = rolled(plan, schema), rollup_loss(target, schema)
     terms = Terms(loss.epsilon, counted.sensitivity, schema.unit.neighbours)
-    empty = unmeasured(nested(public_groups(plan)), terms)
+    empty = unmeasured(_tree(plan), terms)
     levels = zip(
         level_names(plan),
         empty.shares[::-1],
@@ -70,6 +71,12 @@ def rollup_price(plan: Plan, schema: Schema, target: Target, confidence: Fractio
     )
     lines = tuple(PriceLine(n, _noise(share * loss.epsilon), *off) for n, share, off in levels)
     return Price(str(terms.guarantee), confidence, sum(empty.groups.sizes), lines)
+
+
+@lru_cache(maxsize=4)
+def _tree(plan: Plan) -> Nested:
+    """The groups: the same at every price that is tried. Plans that are equal have as many."""
+    return nested(public_groups(plan))
 
 
 def _noise(epsilon: Fraction) -> str:

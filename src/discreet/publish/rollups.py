@@ -70,7 +70,7 @@ _FUZZ = 1e-6
 """Ends of intervals are moved out by this before they are rounded to whole numbers."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Nested:
     """Groups within groups.
 
@@ -101,7 +101,7 @@ class Nested:
             levels.append(above)
         return levels
 
-    @property
+    @cached_property
     def kinds(self) -> list[Array]:
         """For each level a number for each group: equal where the tree looks the same from both."""
         below: list[list[int]] = [[0] * self.sizes[0]]
