@@ -16,7 +16,7 @@ from discreet.publish.rollups import nested, rollup
 from discreet.query.nested import rollup_plan
 from discreet.query.price import Target
 
-LEVELS = ["n of all", "n by region", "n by region, band"]
+LEVELS = ["n in all", "n by region", "n by region, band"]
 UNEVEN = [("n", 0), ("n", 1), ("n", 2), ("s", 0), ("w", 3)]
 
 
@@ -110,7 +110,7 @@ def test_other_prices_are_refused(price):
 def test_a_curator_tells_the_same_and_charges_nothing(curator):
     sql = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY ROLLUP (dept)"
     price = curator.price(sql, epsilon="0.5")
-    assert [line.name for line in price] == ["n of all", "n by dept"]
+    assert [line.name for line in price] == ["n in all", "n by dept"]
     assert curator.cost(sql, epsilon="0.5") == curator.cost(
         "SELECT COUNT(*) FROM payroll", epsilon="0.5"
     )

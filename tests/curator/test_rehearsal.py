@@ -15,6 +15,7 @@ from tests.curator.test_metadata import QUESTIONS, STORAGE, UNITS, data, owned
 from discreet.curator import bind
 from discreet.curator.made_up import made_up
 from discreet.curator.policy.model import Defaults
+from discreet.curator.published import Published
 from discreet.curator.record import Record
 from discreet.curator.rehearsal import NOTE, Rehearsal
 from discreet.errors import DiscreetError, EngineError, ParameterError, QueryError
@@ -210,3 +211,29 @@ def test_its_own_failure_is_no_empty_table(monkeypatch):
 def test_a_declaration_that_no_table_can_have_is_refused():
     with pytest.raises(ParameterError):
         Rehearsal(replace(data(), row_limit=0), storage=STORAGE)
+
+
+PAY = {"bins": 4096, "ranges": (0, 1000), "epsilon": "0.3"}
+
+
+def test_a_publication_is_rehearsed(curator):
+    """In the form of a real one, over fewer cells; refused where the real one is."""
+    with rehearsal(curator) as made:
+        played = made.publish("pay", **PAY | {"bins": 500})
+        real = curator.publish("pay", **PAY | {"bins": 500})
+        assert list(played.to_dict()["release"]) == list(real.to_dict()["release"])
+        assert played.cost == real.cost == "epsilon 0.3"
+        assert played.release.notes[0] == NOTE
+        fine = made.publish(["pay", "pay"], bins=[500, 500], ranges=[(0, 1000)] * 2, epsilon=1)
+        assert [axis.bins for axis in Published.of(fine.release).axes] == [32, 32]
+        for wrong in (
+            {"bins": 4096}, {"epsilon": 0}, {"where": "pay"}, {"ranges": (5, 5)}, {"block": "x"}
+        ):  # fmt: skip
+            said = {**PAY, "bins": 500, **wrong}
+            with pytest.raises(DiscreetError) as refused:
+                made.publish("pay", **said)
+            with pytest.raises(DiscreetError) as really:
+                curator.publish("pay", **said)
+            assert str(refused.value) == str(really.value)
+        with pytest.raises(QueryError, match="still to be found"):
+            made.publish("bonus", **PAY)

@@ -32,9 +32,8 @@ release, by proof, and is conservative: a fifth to a half wider than the exact l
    sigma sqrt(2 N ln(2/r)) covers. P(|Z| > k) >= P(|normal| > k+1)/(1 + 1/(sigma sqrt(2 pi))) bounds
    the scale: a falling sum is above its integral, the normaliser at most sigma sqrt(2 pi) + 1.
 
-No interval, and a note that says why, where this does not hold: rows chosen by their noisy values
-(HAVING, LIMIT, selected keys), an earlier step, staircase noise, a column of which the question
-does not tell what it is. (A union bound would need half-widths at a higher confidence.)
+No interval, and a note that says why, where this does not hold: rows chosen by noisy values
+(HAVING, LIMIT, selected keys), an earlier step, staircase noise, a column of unknown making.
 Tested by tests/curator/test_derive.py
 """
 
@@ -58,6 +57,7 @@ from scipy import special
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from discreet.curator.one_level import one_level
 from discreet.curator.release import Release
 from discreet.curator.values import Interval, Value, shortened, visible
 from discreet.errors import ParameterError, UnsupportedError
@@ -106,13 +106,13 @@ def rolled_up(release: Release, by: Names = (), columns: Names | None = None) ->
     """Counts and sums added up over the keys that are not in `by`: free.
 
     Guarantee. That of the release.
-    Intervals. Each covers the noise of its sum with the confidence of the release; a group of one
-    row keeps its own. The proof is at the top of this module.
+    Intervals. Each covers the noise of its sum with that confidence; one row keeps its own.
 
-    `columns` are those to add up; without it, all that are no keys. The question tells which are
-    counts and sums; where it does not, naming a column vouches for it, without an interval.
+    `columns` are those to add up; without it, all that are no keys. Where the question does not
+    tell that one adds up, naming it vouches for it, without an interval. A roll-up gives one level.
     """
     _check(release, by, "by")
+    release = one_level(release, by)
     groups: dict[Key, list[Part]] = {} if by else {(): []}
     for place, row in enumerate(release):
         groups.setdefault(_key(row, by), []).append((place, Fraction(1)))

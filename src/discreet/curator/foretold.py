@@ -55,7 +55,7 @@ def level_names(plan: Plan) -> list[str]:
     count = next(o.name for o in plan.outputs if not isinstance(o.value, PostGroup))
     keys = [grouping.name for grouping in plan.groupings]
     by = [f"{count} by {', '.join(keys[: depth + 1])}" for depth in range(len(keys))]
-    return [f"{count} of all", *by]
+    return [f"{count} in all", *by]
 
 
 def rollup_price(plan: Plan, schema: Schema, target: Target, confidence: Fraction) -> Price:

@@ -17,7 +17,7 @@ Tested by tests/curator/test_rehearsal.py
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
@@ -30,21 +30,29 @@ from discreet.curator.ledger.amounts import Accounting, cost_of
 from discreet.curator.ledger.values import Claim, Pending
 from discreet.curator.made_up import FOUND, made_up
 from discreet.curator.policy.model import Dataset, Defaults
+from discreet.curator.publishing import Wanted as Publishing
+from discreet.curator.publishing import axes_of, publication
 from discreet.curator.questions import Question
 from discreet.curator.record import Record
+from discreet.curator.release import Release
+from discreet.curator.rolling import rolling
 from discreet.curator.search import Chosen, Search
 from discreet.errors import QueryError
 from discreet.exact import Exact
 from discreet.noise.source import system_source
+from discreet.privacy.loss import Loss
+from discreet.query.cells import Axis
 from discreet.query.plan import Plan
 from discreet.query.render import to_sql
 from discreet.query.schema import Bounds, Hidden, Storage
 
-__all__ = ["NOTE", "REHEARSAL", "Rehearsal"]
+__all__ = ["MOST_CELLS", "NOTE", "REHEARSAL", "Rehearsal"]
 
 REHEARSAL = "rehearsal"
 """What a rehearsal calls its data's version and itself."""
 NOTE = "made-up rows: a rehearsal; nothing was read and nothing was charged"
+MOST_CELLS = 1024
+"""So many cells of a publication are rehearsed, at most."""
 _SUPPOSED_ROWS = 4
 
 
@@ -113,9 +121,7 @@ class Rehearsal:
 
         The arguments are those of `Curator.ask`.
         """
-        if block is not None and block not in self._blocks:
-            name, known = self._asking.dataset.name, ", ".join(self._blocks) or "none"
-            raise QueryError(f"{name!r} has no block {block!r}; there are: {known}")
+        self._known(block)
         wanted = wanting(
             self._defaults, epsilon=epsilon, delta=delta, rho=rho, within=within, rows=rows,
             column=column,
@@ -123,23 +129,67 @@ class Rehearsal:
         with self._busy:
             return replace(self._answered(question, wanted, analyst), block=block)
 
+    def publish(
+        self,
+        columns: str | Sequence[str],
+        /,
+        *,
+        bins: int | Sequence[int],
+        ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]],
+        epsilon: Exact,
+        where: str | None = None,
+        analyst: str = OWNER,
+        block: str | None = None,
+    ) -> Record:
+        """What would be published of made-up rows; at most `MOST_CELLS` of its cells are measured.
+
+        The arguments are those of `Curator.publish`, and what it refuses is refused.
+        """
+        self._known(block)
+        axes = axes_of(columns, bins, ranges)
+        with self._busy:
+            asking = self._asking
+            asking.begin()
+            publication(asking.schema, asking.engine, axes, where, epsilon=epsilon)
+            coarse = _coarser(axes)
+            wanted = publication(asking.schema, asking.engine, coarse, where, epsilon=epsilon)
+            return replace(self._played(wanted, analyst), block=block)
+
+    def _known(self, block: str | None) -> None:
+        if block is not None and block not in self._blocks:
+            name, known = self._asking.dataset.name, ", ".join(self._blocks) or "none"
+            raise QueryError(f"{name!r} has no block {block!r}; there are: {known}")
+
     def _answered(self, question: Question, wanted: Wanted, who: str) -> Record:
         asking = self._asking
         asking.begin()
         answering = Answering(asking.engine)
+        if asking.read(question).rollup:
+            plan = asking.plan(question)
+            return self._played(rolling(asking.schema, asking.engine, plan, wanted), who)
         plan = self._ready(question, answering)
         target = wanted(plan, asking.schema)
         plan = replace(plan, epsilon=None, delta=None, rho=None)
         priced, statement = asking.priced(plan, target)
-        cost = cost_of(priced.losses, self._accounting)
         at = self._clock().replace(microsecond=0)
         telling = Telling(asking.schema, self._defaults.confidence, asking.found, at)
         release, _ = answering.release(priced, statement, system_source(), telling)
-        info = {"sql": to_sql(plan, asking.schema), "cost": cost.said(self._accounting)}
+        return self._told(release, to_sql(plan, asking.schema), priced.losses, who)
+
+    def _played(self, wanted: Publishing, who: str) -> Record:
+        """What is decided to be published, from made-up rows."""
+        at, level = self._clock().replace(microsecond=0), self._defaults.confidence
+        answering = Answering(self._asking.engine)
+        release = wanted.released(answering, system_source(), confidence=level, at=at)
+        return self._told(release, wanted.asked.sql, [wanted.loss], who)
+
+    def _told(self, release: Release, sql: str, losses: Sequence[Loss], who: str) -> Record:
+        cost = cost_of(losses, self._accounting)
+        info = {"sql": sql, "cost": cost.said(self._accounting)}
         claim = Claim(REHEARSAL, "", "", cost.main, who, (), "", info)
         charged = Pending(REHEARSAL, b"", 0, "0" * 64, resumed=False)
         played = replace(release, notes=(NOTE, *release.notes))
-        return made_record(asking, played, charged, claim, version=0)
+        return made_record(self._asking, played, charged, claim, version=0)
 
     def _ready(self, question: Question, answering: Answering) -> Plan:
         """The plan, after what it needs and has to be found was found."""
@@ -152,6 +202,12 @@ class Rehearsal:
                 self._searched[key] = _made_up(search).to_json() if nothing else text
             asking.take(search, self._searched[key])
         return asking.plan(question)
+
+
+def _coarser(axes: Sequence[Axis]) -> list[Axis]:
+    """As many cells along each axis as are rehearsed: what is played has to be quick."""
+    most = int(MOST_CELLS ** (1 / len(axes)))
+    return [Axis(axis.of, axis.low, axis.high, min(axis.bins, most)) for axis in axes]
 
 
 def _made_up(search: Search) -> Chosen:
