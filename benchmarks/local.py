@@ -122,12 +122,12 @@ def oracles():
 
 
 def collecting():
-    """A hundred million Hadamard reports, twenty million subsets: from files, in batches."""
+    """A hundred million Hadamard reports, a hundred million subsets: from files, in batches."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         hadamard = dp.local.HadamardResponse(K, EPSILON)
         subset = dp.local.SubsetSelection(64, EPSILON)
-        for oracle, n in ((hadamard, MANY), (subset, MANY // 5)):
+        for oracle, n in ((hadamard, MANY), (subset, MANY)):
             path = Path(folder) / "reports.bin"
             write(path, oracle, n)
             rows.append(from_file(path, oracle, n))
@@ -224,11 +224,11 @@ def from_parquet(source, path, oracle, n):
             connection.register("codes", {"report": np.fromfile(source, dtype=np.uint16)})
             made, reading = "SELECT report FROM codes", "sum(report)"
         else:  # as the payload is a whole word here, its bytes are those of the number
-            words = np.fromfile(source, dtype=">u8")[: n // 20].astype(np.uint64)
+            n //= 100
+            words = np.fromfile(source, dtype=">u8", count=n).astype(np.uint64)
             connection.register("codes", {"word": words})
             made = "SELECT unhex(printf('%016x', word)) AS report FROM codes"
             reading = "bit_xor(hash(report))"  # no statistics of the file can answer it
-            n //= 20
         connection.execute(f"COPY ({made}) TO '{path}' (FORMAT parquet)")
     times = ([], [])
     for _ in range(3):

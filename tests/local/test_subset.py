@@ -30,12 +30,24 @@ def test_subsets_of_one_are_k_ary_response():
     assert (one.p, one.q) == (kary.p, kary.q)
 
 
-def test_a_subset_of_another_size_is_refused():
-    oracle = dp.local.SubsetSelection(20, 1)
-    reports = oracle.reports(np.arange(20))
+@pytest.mark.parametrize("k", [8, 20, 60, 64, 100, 200, 500])
+def test_a_subset_of_another_size_is_refused(k):
+    oracle = dp.local.SubsetSelection(k, 1)
+    reports = oracle.reports(np.arange(2 * k) % k)
     reports[3] = 0
     reports[4, 0] ^= 1
-    assert np.flatnonzero(~oracle.well_formed(reports)).tolist() == [3, 4]
+    reports[6, -1] ^= 1
+    bad = [3, 4, 6]
+    if k % 8:  # of the right size, but with a value that is none
+        reports[7] = np.frombuffer(
+            ((1 << oracle.size) - 2 | 1 << k).to_bytes(oracle.width, "little"), dtype=np.uint8
+        )
+        bad.append(7)
+    assert np.flatnonzero(~oracle.well_formed(reports)).tolist() == bad
+
+
+def test_sizes_that_are_none_are_refused():
+    oracle = dp.local.SubsetSelection(20, 1)
     for size in (0, 20, 1.5, "x"):
         with pytest.raises(dp.ParameterError, match="size"):
             dp.local.SubsetSelection(20, 1, size=size)

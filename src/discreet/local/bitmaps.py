@@ -113,6 +113,8 @@ class Bitmap(Oracle):
     def well_formed(self, reports: Array) -> Array:
         """The bits after the last value are 0."""
         unused = np.uint8(0xFF & ~int(padding(self.domain.size).view(np.uint8)[self.width - 1]))
+        if not unused:
+            return np.ones(len(reports), dtype=bool)
         return np.asarray((reports[:, -1] & unused) == 0)
 
     def tally(self, reports: Array) -> Array:

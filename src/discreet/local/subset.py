@@ -111,11 +111,13 @@ class SubsetSelection(Bitmap):
 
     def well_formed(self, reports: Array) -> Array:
         """A subset has its size, and no bit after the last value."""
-        counted = np.empty(len(reports), dtype=np.int64)
+        good = super().well_formed(reports)
         for start in range(0, len(reports), _AT_ONCE):
-            rows = widened(reports[start : start + _AT_ONCE])
-            counted[start : start + _AT_ONCE] = ones(rows).sum(axis=1, dtype=np.int64)
-        return np.asarray(super().well_formed(reports) & (counted == self.size))
+            counted = ones(widened(reports[start : start + _AT_ONCE]))
+            if counted.shape[1] > 1:
+                counted = counted.sum(axis=1, dtype=np.uint32, keepdims=True)
+            good[start : start + _AT_ONCE] &= counted[:, 0] == self.size
+        return good
 
 
 def _chances(k: int, w: int, r: Fraction) -> tuple[Fraction, Fraction]:
