@@ -20,6 +20,7 @@ from discreet.local.rappor import (
     instantaneous,
     permanent,
 )
+from discreet.local.rappor.bloom import bloom_integer
 from discreet.noise.source import Source
 
 SECRET = bytes(range(16))
@@ -44,24 +45,30 @@ class Cycling(Source):
         return uniform < p
 
 
+def golden(secret=b"secret", cohort=0, word="abc", *, compatible=True, **more):
+    """The permanent response of the original's example, whose secret no client may have."""
+    params = Params(**{"k": 16, "h": 2, "m": 64, "f": "0.5", **more})
+    return permanent(bloom_integer(word, cohort, params), secret, params, compatible=compatible)
+
+
 def test_the_golden_report():
     params = Params(k=16, h=2, m=64, p="0.5", q="0.75", f="0.5")
-    client = Client(params, secret=b"secret", cohort=0, compatible=True)
-    assert client.report("abc", source=Cycling(16)) == 64493
+    assert instantaneous(golden(), params, source=Cycling(16)) == 64493
+
+
+def test_a_client_reports_as_the_golden_parts_do():
+    params = Params(k=16, h=2, m=64, p="0.5", q="0.75", f="0.5")
+    client = Client(params, secret=SECRET, cohort=3, compatible=True)
+    assert client.prr("abc") == golden(SECRET, 3)
+    expected = instantaneous(golden(SECRET, 3), params, source=Cycling(16))
+    assert client.report("abc", source=Cycling(16)) == expected
 
 
 def test_the_golden_report_moves_with_every_part():
     """The planted faults: another secret, cohort, word, f or mode gives other permanent bits."""
-    params = Params(k=16, h=2, m=64)
-    golden = Client(params, secret=b"secret", cohort=0, compatible=True).prr("abc")
-    others = [
-        Client(params, secret=b"Secret", cohort=0, compatible=True).prr("abc"),
-        Client(params, secret=b"secret", cohort=1, compatible=True).prr("abc"),
-        Client(params, secret=b"secret", cohort=0, compatible=True).prr("abd"),
-        Client(Params(f="0.75"), secret=b"secret", cohort=0, compatible=True).prr("abc"),
-        permanent(Client(params, secret=SECRET, cohort=0).bloom("abc"), b"secret", params),
-    ]
-    assert golden not in others
+    others = [golden(b"Secret"), golden(cohort=1), golden(word="abd"), golden(f="0.75"),
+              golden(compatible=False)]  # fmt: skip
+    assert golden() not in others
 
 
 @pytest.mark.parametrize("f", ["0", "1/128", "1/2", "127/128"])
@@ -173,8 +180,11 @@ def test_what_is_refused():
         Client(Params(f="0.45"), secret=SECRET, cohort=0, compatible=True)
     with pytest.raises(dp.ParameterError, match="at most 32"):
         Client(Params(k=33), secret=SECRET, cohort=0, compatible=True)
-    with pytest.raises(dp.ParameterError, match="secret must be at least 16 bytes"):
-        Client(Params(), secret=b"secret", cohort=0)
+    for compatible in (False, True):
+        for short in (b"", b"s", b"secret", SECRET[:15]):
+            with pytest.raises(dp.ParameterError, match="secret must be at least 16 bytes"):
+                Client(Params(), secret=short, cohort=0, compatible=compatible)
+        assert Client(Params(), secret=SECRET[:16], cohort=0, compatible=compatible).cohort == 0
     with pytest.raises(dp.ParameterError, match="secret"):
         Client(Params(), secret="a text of letters", cohort=0)
     with pytest.raises(dp.ParameterError, match="cohort"):

@@ -37,7 +37,8 @@ from discreet.privacy.guarantee import PureDP
 __all__ = ["SHORTEST_SECRET", "Client", "OneReport", "instantaneous", "permanent"]
 
 SHORTEST_SECRET = 16
-"""Bytes: a secret that can be guessed is none. The original's examples have six."""
+"""Bytes: a secret that can be guessed is none. The original's examples have six: `permanent` and
+`instantaneous` reproduce those, and no client is made with them."""
 _LABEL = b"discreet.rappor.permanent.1"
 _LARGEST_LAW = 10
 
@@ -129,8 +130,7 @@ class Client:
     def __post_init__(self) -> None:
         whole(self.cohort, name="cohort", at_least=0, at_most=self.params.m - 1)
         given: object = self.secret
-        least = 1 if self.compatible else SHORTEST_SECRET
-        if not isinstance(given, bytes) or not len(given) >= least:
+        if not isinstance(given, bytes) or not len(given) >= SHORTEST_SECRET:
             problem = f"must be at least {SHORTEST_SECRET} bytes that nobody can guess"
             raise ParameterError("secret", None, problem)
         if self.compatible:
