@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as dp
+from discreet.local import projective
+from discreet.local.linear import LinearHash, all_supports
 from discreet.local.projective import _digits, _point, _vector, _vectors, projective_plan
 
 
@@ -25,7 +27,7 @@ def test_points_and_vectors(m, t):
     assert shared == {(m ** (t - 2) - 1) // (m - 1)}
 
 
-@pytest.mark.parametrize(("k", "prime"), [(100, 3), (60, 5), (100, 2), (30, 7)])
+@pytest.mark.parametrize(("k", "prime"), [(100, 3), (60, 5), (100, 2), (30, 7), (40, 31)])
 def test_supports_are_those_of_a_loop(k, prime):
     oracle = dp.local.ProjectiveResponse(k, 1, prime=prime)
     reports = oracle.reports(np.arange(2000) % k)
@@ -34,6 +36,22 @@ def test_supports_are_those_of_a_loop(k, prime):
     points = np.array([_digits(_vector(point, m), m, t) for point in range(oracle.codes)])
     orthogonal = points[reports] @ points[:k].T % m == 0
     assert found.tolist() == orthogonal.sum(axis=0).tolist()
+
+
+@pytest.mark.parametrize(("k", "prime"), [(8, 3), (40, 31), (1500, 11)])
+def test_both_ways_to_count_agree(k, prime, monkeypatch):
+    """Pair by pair and all at once; also in pieces, and where nothing was reported."""
+    oracle = dp.local.ProjectiveResponse(k, 1, prime=prime)
+    tally = oracle.tally(oracle.reports(np.arange(300) % k))
+    monkeypatch.setattr(projective, "_PAIRS", 1000)
+    direct = oracle._pair_by_pair(tally)
+    m, t = oracle.prime, oracle.dimension
+    table = np.zeros((m**t, m), dtype=np.int64)
+    table[_vectors(np.arange(oracle.codes), m, t), 0] = tally
+    together = all_supports(table.reshape(-1), LinearHash(m, m**t))
+    assert direct.tolist() == together[_vectors(np.arange(k), m, t)].tolist()
+    assert oracle.supports(tally)[0].tolist() == direct.tolist()
+    assert oracle.supports(np.zeros_like(tally))[0].tolist() == [0] * k
 
 
 def test_the_prime_is_chosen_and_checked():

@@ -35,6 +35,9 @@ __all__ = ["ProjectiveResponse", "projective_plan"]
 
 _TRIED = 40
 
+_PAIRS = 1 << 20
+"""Pairs of a value and a report that are multiplied at a time."""
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class ProjectiveResponse(Coded):
@@ -139,12 +142,25 @@ class ProjectiveResponse(Coded):
         return _points_of(digits, m).astype(code_type(self.codes))
 
     def supports(self, tally: Array) -> tuple[Array, Array | None]:
-        """The reports orthogonal to each value's point."""
-        m, t = self.prime, self.dimension
+        """The reports orthogonal to each value's point: pair by pair, or all at once if cheaper."""
+        m, t, k = self.prime, self.dimension, self.domain.size
+        if k * self.codes < m ** (t + 2):
+            return self._pair_by_pair(tally), None
         table = np.zeros((m**t, m), dtype=np.int64)
         table[_vectors(np.arange(self.codes), m, t), 0] = tally
         found = all_supports(table.reshape(-1), LinearHash(m, m**t))
-        return found[_vectors(np.arange(self.domain.size), m, t)], None
+        return found[_vectors(np.arange(k), m, t)], None
+
+    def _pair_by_pair(self, tally: Array) -> Array:
+        m, t, k = self.prime, self.dimension, self.domain.size
+        reported = np.flatnonzero(tally)
+        points = np.stack(_split(_vectors(reported, m, t), m, t))
+        found, step = np.zeros(k, dtype=np.int64), max(_PAIRS // max(reported.size, 1), 1)
+        for start in range(0, k, step):
+            values = np.arange(start, min(start + step, k))
+            products = np.stack(_split(_vectors(values, m, t), m, t)).T @ points
+            found[values] = (products % m == 0) @ tally[reported]
+        return found
 
 
 def _points(m: int, t: int) -> int:
