@@ -129,7 +129,7 @@ def test_the_best_answer_is_found_by_the_index(ledger):
     from discreet.curator.ledger.writing import _BY_CANON
 
     made = Statement(_BY_CANON, ledger._database.dialect)
-    values = {**made.fixed, "asked": "c", "least": 1, "most": 9}
+    values = {"asked": "c", "least": 1, "most": 9}
     plan = ledger._database._raw.execute(f"EXPLAIN QUERY PLAN {made.text}", values)
     words = " ".join(row[3] for row in plan.fetchall())
     assert "discreet_question_canon" in words

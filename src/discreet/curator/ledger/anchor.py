@@ -46,7 +46,7 @@ class Anchor:
     def __init__(self, path: Path, uid: str) -> None:
         self.path = path
         self._alone, self._page = False, b""
-        self._known: dict[int, tuple[bytes, list[str]]] = {}
+        self._known: dict[int, tuple[bytes, Head | Amount]] = {}
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -121,13 +121,18 @@ class Anchor:
         return self._head(self._read(0)[_LINE : 2 * _LINE])
 
     def _head(self, raw: bytes) -> Head:
+        known = self._known.get(1)
+        if known is not None and known[0] == raw:
+            return known[1]  # type: ignore[return-value]
         words = self._words(1, raw)
         if words is None:
             return START
         try:
-            return Head(int(words[0]), words[1])
+            found = Head(int(words[0]), words[1])
         except (ValueError, IndexError):
             raise self._damaged(1) from None
+        self._known[1] = raw, found
+        return found
 
     def spent(self, account: int) -> Amount:
         """The most that an account had spent."""
@@ -135,11 +140,18 @@ class Anchor:
         return self._spent(1 + account, self._read(page)[line * _LINE : (line + 1) * _LINE])
 
     def _spent(self, line: int, raw: bytes) -> Amount:
+        known = self._known.get(line)
+        if known is not None and known[0] == raw:
+            return known[1]  # type: ignore[return-value]
         words = self._words(line, raw)
+        if words is None:
+            return NOTHING
         try:
-            return NOTHING if words is None else Amount(int(words[1]), int(words[2]))
+            found = Amount(int(words[1]), int(words[2]))
         except (ValueError, IndexError):
             raise self._damaged(line) from None
+        self._known[line] = raw, found
+        return found
 
     @property
     def accounts(self) -> int:
@@ -159,8 +171,7 @@ class Anchor:
 
     def _rewrite(self, page: int, head: Head, lines: Mapping[int, Amount]) -> None:
         """Bring one page up to date, by one write from its first to its last changed line."""
-        first = page * _PAGE
-        old = self._read(page)
+        first, old = page * _PAGE, self._read(page)
         made: dict[int, bytes] = {}
         for line, amount in lines.items():
             at = (line - first) * _LINE
@@ -168,18 +179,24 @@ class Anchor:
                 continue
             most = self._spent(line, old[at : at + _LINE])
             if not amount.within(most):
-                main, delta = max(amount.main, most.main), max(amount.delta, most.delta)
-                made[line] = self._made(line, f"{head.seq} {main} {delta}")
+                most = Amount(max(amount.main, most.main), max(amount.delta, most.delta))
+                made[line] = raw = _line(line, f"{head.seq} {most.main} {most.delta}")
+                self._known[line] = raw, most
         if not page and head.seq > self._head(old[_LINE : 2 * _LINE]).seq:
-            made[1] = self._made(1, f"{head.seq} {head.hash}")
+            made[1] = raw = _line(1, f"{head.seq} {head.hash}")
+            self._known[1] = raw, head
         if not made:
             return
-        begin, end = min(made), max(made) + 1
-        new = bytearray(old[(begin - first) * _LINE : (end - first) * _LINE])
-        new += bytes((end - begin) * _LINE - len(new))
-        for line, raw in made.items():
-            new[(line - begin) * _LINE : (line - begin + 1) * _LINE] = raw
-        self._write(begin * _LINE, bytes(new), old[(begin - first) * _LINE :])
+        if len(made) == 1:
+            ((begin, new),) = made.items()
+        else:
+            begin, end = min(made), max(made) + 1
+            found = bytearray(old[(begin - first) * _LINE : (end - first) * _LINE])
+            found += bytes((end - begin) * _LINE - len(found))
+            for line, raw in made.items():
+                found[(line - begin) * _LINE : (line - begin + 1) * _LINE] = raw
+            new = bytes(found)
+        self._write(begin * _LINE, new, old[(begin - first) * _LINE :])
 
     def flush(self) -> None:
         """Wait until the disk has it."""
@@ -209,16 +226,8 @@ class Anchor:
             self._page = found
         return found
 
-    def _made(self, line: int, text: str) -> bytes:
-        raw = _line(line, text)
-        self._known[line] = (raw, text.split())
-        return raw
-
     def _words(self, line: int, raw: bytes) -> list[str] | None:
         """The words of a line; None where nothing was written yet."""
-        known = self._known.get(line)
-        if known is not None and known[0] == raw:
-            return known[1]
         if not raw.strip(b"\0"):
             return None
         text = raw.decode("ascii", errors="replace")
@@ -229,7 +238,6 @@ class Anchor:
             or _line(line, " ".join(words[:-1])) != raw
         ):
             raise self._damaged(line)
-        self._known[line] = (raw, words[:-1])
         return words[:-1]
 
     def _damaged(self, line: int) -> LedgerError:
@@ -241,7 +249,7 @@ class Anchor:
 
 def _line(number: int, text: str) -> bytes:
     check = hashlib.sha256(f"{number} {text}".encode()).hexdigest()[:_SUM]
-    made = f"{text} {check}".ljust(_LINE - 1) + "\n"
+    made = f"{f'{text} {check}':<{_LINE - 1}}\n"
     if len(made) != _LINE:
         raise LedgerError("a line of the head file is too long")
     return made.encode("ascii", errors="replace")

@@ -24,9 +24,10 @@ Tested by tests/curator/ledger/test_database.py
 from __future__ import annotations
 
 import os
+import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -100,12 +101,17 @@ class Database:
         """Keep every other thread from using the connection, as a context."""
         return self
 
-    def __enter__(self) -> None:
-        if self._closed:
-            raise LedgerError("this ledger was closed; nothing was charged")
+    def outside(self) -> int:
+        """This thread; LedgerError where it is in the middle of a transaction."""
         me = threading.get_ident()
         if self._owner == me:
             raise LedgerError("the ledger is in the middle of a transaction; nothing was changed")
+        return me
+
+    def __enter__(self) -> None:
+        if self._closed:
+            raise LedgerError("this ledger was closed; nothing was charged")
+        me = self.outside()
         self._lock.acquire()
         self._owner = me
 
@@ -113,12 +119,15 @@ class Database:
         self._owner = 0
         self._lock.release()
 
-    @contextmanager
-    def writing(self) -> Iterator[Any]:
+    def writing(self) -> _Transaction:
         """One transaction with no other writer beside it; a cursor. It is the caller's to commit.
 
         What was not committed when the block ends is taken back. The caller has the `turn`.
         """
+        return _Transaction(self)
+
+    def begin(self) -> Any:
+        """Wait until no other writes; a cursor."""
         self._ready()
         cursor = self._raw.cursor()
         self._committed = False
@@ -129,8 +138,16 @@ class Database:
                 self._pipeline = self._raw.pipeline()
                 self._pipeline.__enter__()
                 self.run(self._raw.cursor(), LOCK)
-            yield cursor
-            self._collect()
+        except BaseException:
+            self._end(cursor)
+            raise
+        return cursor
+
+    def end(self, cursor: Any, *, well: bool) -> None:
+        """End a transaction, and take back what was not committed."""
+        try:
+            if well:
+                self._collect()
         finally:
             self._end(cursor)
 
@@ -184,20 +201,8 @@ class Database:
         found = self._statements.get(id(statement))
         if found is None:
             found = self._statements[id(statement)] = Statement(statement, self.dialect)
-        cursor.execute(found.text, {**found.fixed, **values} if found.fixed else values)
+        cursor.execute(found.text, values)
         return cursor
-
-    def beside(self, statement: Executable, /, **values: Any) -> Callable[[], Sequence[Any]]:
-        """Send one statement, and maybe others after it; what fetches its rows then.
-
-        A file answers at once. (And must: SQLite compiles a text again while it is still running,
-        and commits nothing while a statement that writes is not fetched to its end.)
-        """
-        cursor = self.run(self._raw.cursor(), statement, **values)
-        if self.is_file:
-            rows = cursor.fetchall()
-            return lambda: rows
-        return cursor.fetchall  # type: ignore[no-any-return]
 
     def glance(self, statement: Executable, /, **values: Any) -> Sequence[Any]:
         """The rows of one statement that only reads, as of its own moment.
@@ -275,25 +280,54 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+class _Transaction:
+    """A writing transaction, as a context."""
+
+    __slots__ = ("_cursor", "_database")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> Any:
+        self._cursor = self._database.begin()
+        return self._cursor
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._database.end(self._cursor, well=kind is None)
+
+
 class Statement:
     """A statement of SQLAlchemy's, compiled once, to be run by the driver's own cursor.
 
     Attributes:
-        text: with names where values go.
-        fixed: the values that it has itself.
+        text: with names where values go; the values that it has itself are written out.
     """
 
-    __slots__ = ("_kept", "fixed", "text")
+    __slots__ = ("_kept", "text")
 
     def __init__(self, statement: Executable, dialect: Any) -> None:
         compiled = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
         self._kept = statement  # its id stays its own
-        self.text = str(compiled)
-        self.fixed: Mapping[str, Any] = {
-            name: value
-            for name, value in compiled.params.items()
-            if not compiled.binds[name].required
-        }
+        text = str(compiled)
+        for name, value in compiled.params.items():
+            if not compiled.binds[name].required:
+                place = f"%({name})s" if dialect.paramstyle == "pyformat" else f":{name}"
+                text = re.sub(rf"{re.escape(place)}(?!\w)", _literal(value, dialect), text)
+        self.text = text
+
+
+def _literal(value: object, dialect: Any) -> str:
+    """A constant of a statement: no value of anybody's."""
+    match value:
+        case None:
+            return "NULL"
+        case int():
+            return str(int(value))
+        case str():
+            text = "'" + value.replace("'", "''") + "'"
+            return text.replace("%", "%%") if dialect.paramstyle == "pyformat" else text
+        case _:
+            raise TypeError(f"a constant of the type {type(value).__name__}")
 
 
 def _sqlite(address: str) -> Engine:

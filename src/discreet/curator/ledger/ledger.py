@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,20 +21,19 @@ from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows, new_salt
+from discreet.curator.ledger.charging import reserve, store
 from discreet.curator.ledger.database import Database, failing
+from discreet.curator.ledger.group import Group, Member, tell_failed
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.values import Account, Claim, Done, Pending
 from discreet.curator.ledger.writing import (
     ACCOUNTS,
     ENTRIES,
-    FAILED,
     FINER,
-    FINISH,
     HASH_AT,
     HEAD,
     LARGEST,
     LEDGER,
-    LOOK,
     QUESTIONS,
     RESERVED,
     Writing,
@@ -42,7 +41,6 @@ from discreet.curator.ledger.writing import (
     question_of,
 )
 from discreet.errors import LedgerError, ParameterError
-from discreet.noise.source import new_key
 
 __all__ = ["Ledger", "head_path"]
 
@@ -110,6 +108,9 @@ class Ledger:
 
     def _connect(self) -> None:
         self._anchor: Anchor | None = None
+        self._last = (datetime.min.replace(tzinfo=UTC), "")
+        self._group = Group(self._together)
+        self._known: tuple[Head, dict[str, Account]] | None = None
         self._process = os.getpid()
         if not _is_postgres(self.address) and not Path(self.address).is_file():
             raise LedgerError(
@@ -138,7 +139,7 @@ class Ledger:
             self._anchor = anchor = Anchor(self.head_path, self.uid)
             with anchor.locked(), failing("could not be read"), self._database.reading() as cursor:
                 head = self._head(cursor)
-                self._check(anchor, cursor, head)
+                self._check(anchor, partial(self._database.run, cursor), head)
                 rows = self._database.run(cursor, ACCOUNTS).fetchall()
                 anchor.advance(head, {a.id: a.spent for a in map(account_of, rows)})
         except BaseException:
@@ -185,37 +186,66 @@ class Ledger:
     # inside a transaction
 
     @contextmanager
-    def writing(self, look: Any = HEAD, **values: Any) -> Iterator[Writing]:
-        """One flushed transaction: commits at the end of the block, or takes everything back.
-
-        Args:
-            look: the statement that it begins with; its rows begin with the head of the log.
-            values: of that statement.
-        """
+    def writing(self) -> Iterator[Writing]:
+        """One flushed transaction: commits at the end of the block, or takes everything back."""
         with self._database.turn():
-            self._own()
-            anchor = self._anchor
-            if anchor is None:
-                raise LedgerError(
-                    "this ledger was opened without its head file: it can be read only"
-                )
+            anchor = self._written_in()
             with anchor.locked(), failing("could not be written"), self._database.writing() as c:
-                made = Writing(self._database, c)
-                if self._check(anchor, c, made.look(look, values)):
-                    # Somebody committed and died, or has another head file: before anything is
-                    # built on those entries, this file knows them and what they cost.
-                    anchor.advance(made.head, {a.id: a.spent for a in made.accounts()})
-                yield made
-                if not made.entries:
-                    return
-                reached(f"before the commit of {made.name}")
-                self._database.commit()
-                reached(f"after the commit of {made.name}")
-                anchor.advance(made.head, made.spent)
-                reached(f"after the head of {made.name}")
+                on = Writing(self._database, c, self._checked)
+                on.look(HEAD)
+                on.payers = {}  # what an owner does to accounts is not followed
+                yield on
+                self._commit(on, anchor, (on.name,))
+
+    def _together(self, take: Callable[[], Sequence[Member]]) -> None:
+        """Write all who wait, in one transaction; see `discreet.curator.ledger.group`."""
+        with self._database.turn():
+            anchor = self._written_in()
+            with anchor.locked(), failing("could not be written"), self._database.writing() as c:
+                members = take()
+                on = Writing(self._database, c, self._checked)
+                for member in members:
+                    member.decide(on)
+                try:
+                    with failing("could not be written"):
+                        self._commit(on, anchor, dict.fromkeys(one.name for one in members))
+                except BaseException as error:
+                    tell_failed(members, error)
+                    raise
+                self._known = on.head, on.payers
+
+    def _commit(self, on: Writing, anchor: Anchor, names: Iterable[str]) -> None:
+        if not on.entries:
+            return
+        _passed("before the commit of", names)
+        self._database.commit()
+        _passed("after the commit of", names)
+        anchor.advance(on.head, on.spent)
+        _passed("after the head of", names)
+
+    def _written_in(self) -> Anchor:
+        """The head file, of this process."""
+        self._own()
+        if self._anchor is None:
+            raise LedgerError("this ledger was opened without its head file: it can be read only")
+        return self._anchor
+
+    def _checked(self, on: Writing) -> None:
+        """The head file and the log agree; and what is known of accounts at this head is known."""
+        anchor = self._anchor
+        assert anchor is not None  # noqa: S101 - who writes has it open
+        if self._check(anchor, on.run, on.head):
+            # Somebody committed and died, or has another head file: before anything is
+            # built on those entries, this file knows them and what they cost.
+            anchor.advance(on.head, {a.id: a.spent for a in on.accounts()})
+        known, self._known = self._known, None  # until it is committed
+        if known is not None and known[0] == on.head:
+            on.payers = known[1]
 
     def _head(self, cursor: Any) -> Head:
-        return Writing(self._database, cursor).look(HEAD, {})
+        on = Writing(self._database, cursor, lambda _: None)
+        on.look(HEAD)
+        return on.head
 
     def _own(self) -> None:
         """A forked child opens the head file for itself: locks go with the opening."""
@@ -225,12 +255,12 @@ class Ledger:
                 self._anchor.close()
                 self._open_anchor()
 
-    def _check(self, anchor: Anchor, cursor: Any, head: Head) -> bool:
+    def _check(self, anchor: Anchor, run: Callable[..., Any], head: Head) -> bool:
         """The log must contain what the head file says was reached; whether it has more."""
         anchored = anchor.head
         if anchored in (START, head):
             return anchored != head
-        found = self._database.run(cursor, HASH_AT, at=anchored.seq).fetchone()
+        found = run(HASH_AT, at=anchored.seq).fetchone()
         if found is None or str(found[0]) != anchored.hash:
             raise LedgerError(
                 f"this ledger ends at entry {head.seq}, and entry {anchored.seq} was reached "
@@ -249,49 +279,8 @@ class Ledger:
         question's, or the policy is not the ledger's. Nothing is charged then.
         """
         reached("before reserve")
-        asked = {
-            "asked": claim.key, "canon": claim.canon, "failed": claim.canon + FAILED,
-            "least": min(claim.size, LARGEST),
-        }  # fmt: skip
-        with self.writing(LOOK, **asked) as on:
-            on.name = "reserve"
-            policy, known, answered = on.seen
-            if known:
-                return on.known(claim)
-            if policy != claim.policy:
-                raise LedgerError(
-                    "the ledger follows another version of the policy than this question was "
-                    "priced under; read the policy again. Nothing was charged"
-                )
-            stored = on.stored(claim) if answered else None
-            own = stored is not None and stored["analyst"] == claim.analyst
-            if stored is not None and own and not claim.named:
-                return on.done(stored, "own")
-            finer = on.finer(claim) if answered and stored is None else None
-            free = stored is not None or finer is not None
-            charges = [] if own else [c for c in claim.charges if c.on_hit or not free]
-            spent = on.pay(charges)
-            if free and any(charge.on_hit for charge in charges):
-                on.afford(claim.charges)
-            reached("in reserve")
-            body = {
-                "salt": new_salt(),
-                "key": claim.key,
-                "digest": claim.digest,
-                "canon": claim.canon,
-                "size": claim.size,
-                "analyst": claim.analyst,
-                "charges": spent,
-                "at": self.now(),
-                "info": dict(claim.info),
-            }
-            if stored is not None:
-                return _hit(on, claim, stored, body)
-            of = {} if finer is None else {"of": finer["key"]}
-            entry = on.append("reserve", body | of)
-            noise = new_key()
-            on.put(claim, entry, state="reserved", noise=noise, answer=None)
-            return Pending(claim.key, noise, entry.seq, entry.hash, resumed=False, **of)
+        self._database.outside()
+        return self._group.do("reserve", partial(reserve, claim=claim, now=self.now))  # type: ignore[no-any-return]
 
     def store(self, key: str, answer: str, *, failed: bool = False) -> Done:
         """Put an answer in and the noise key out; who comes second gets the stored answer.
@@ -306,21 +295,10 @@ class Ledger:
             raise ParameterError("answer", None, "must not begin with @: that is another's answer")
         with failing("could not be written"):
             digest = hashlib.sha256(answer.encode()).hexdigest()
-        with self.writing(FINISH, asked=key, told=answer) as on:
-            on.name = "store"
-            reached("in store")
-            if not on.seen:  # it was not waiting
-                known = on.question(key)
-                if known is None:
-                    raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
-                return on.done(known, "")
-            marked = {"failed": True} if failed else {}
-            body = {"key": key, "answer": digest, "at": self.now(), "salt": new_salt(), **marked}
-            on.append("done", body)
-            if failed:
-                on.fail(key)
-            seq, analyst, charged = on.seen
-            return Done(key, answer, int(seq), str(charged), analyst=str(analyst))
+        self._database.outside()
+        marked = {"failed": True} if failed else {}
+        told = {"key": key, "answer": digest, "at": self.now(), "salt": new_salt(), **marked}
+        return self._group.do("store", partial(store, answer=answer, body=told))  # type: ignore[no-any-return]
 
     def answer(self, key: str) -> Done | None:
         """What was stored under a key."""
@@ -392,7 +370,10 @@ class Ledger:
 
     def now(self) -> str:
         """The time, for the log."""
-        return self._clock().isoformat(timespec="seconds")
+        at = self._clock().replace(microsecond=0)
+        if at != self._last[0]:
+            self._last = at, at.isoformat(timespec="seconds")
+        return self._last[1]
 
     def everything(self) -> tuple[list[Entry], list[Account], list[dict[str, Any]]]:
         """The log and the tables, as of one moment."""
@@ -432,17 +413,9 @@ class Ledger:
         return [_entry(row) for row in rows]
 
 
-def _hit(on: Writing, claim: Claim, stored: Mapping[str, Any], body: Mapping[str, Any]) -> Done:
-    """Point an asking at an answer that is there; never at one that points itself."""
-    of = on.pointed(stored)
-    claim = replace(claim, size=int(stored["size"]), canon=str(stored["canon"]))
-    entry = on.append("hit", {**body, "size": claim.size, "canon": claim.canon, "of": of})
-    pointer, at = f"@{of}", str(body["at"])
-    on.put(claim, entry, state="done", noise=None, answer=pointer)
-    digest = hashlib.sha256(pointer.encode()).hexdigest()
-    on.append("done", {"key": claim.key, "answer": digest, "at": at, "salt": new_salt()})
-    answer, who = on.done(stored, "other").answer, claim.analyst
-    return Done(claim.key, answer, entry.seq, entry.hash, "other", who, at, claim.info)
+def _passed(where: str, names: Iterable[str]) -> None:
+    for name in names:
+        reached(f"{where} {name}")
 
 
 def _entry(row: Sequence[Any]) -> Entry:

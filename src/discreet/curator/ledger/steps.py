@@ -12,11 +12,13 @@ __all__ = ["STEPS", "on_step", "reached"]
 
 STEPS = (
     "before reserve",
+    "reserve is queued",
     "in reserve",
     "before the commit of reserve",
     "after the commit of reserve",
     "after the head of reserve",
     "after compute",
+    "store is queued",
     "in store",
     "before the commit of store",
     "after the commit of store",

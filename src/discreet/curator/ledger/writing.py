@@ -1,7 +1,8 @@
 """One transaction on a ledger: its statements, and what they mean.
 
 A transaction begins with one look: the head of the log, and beside it whatever its kind needs to
-know, in one statement.
+know, in one statement. What is refused is refused before anything is changed: the transaction keeps
+every other writer out, so that what was looked at stays true until the commit.
 
 Tested by tests/curator/ledger/test_writing.py, tests/curator/ledger/test_ledger.py
 """
@@ -9,9 +10,10 @@ Tested by tests/curator/ledger/test_writing.py, tests/curator/ledger/test_ledger
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
-from sqlalchemy import bindparam, exists, insert, select, update
+from sqlalchemy import bindparam, case, exists, insert, or_, select, update
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
@@ -42,13 +44,19 @@ _LOST = (
 _ENTRY = select(t.entry).where(t.entry.c.seq == bindparam("which"))
 HASH_AT = select(t.entry.c.hash).where(t.entry.c.seq == bindparam("at"))
 _BY_KEY = select(t.question).where(t.question.c.key == bindparam("asked"))
+
+
+def _there(canon: str) -> Any:
+    """Whether an answer to a question is stored that is good enough."""
+    of = t.question.c.canon == bindparam(canon)
+    good = t.question.c.size >= bindparam("least")
+    return exists().where(of).where(good).where(t.question.c.state == "done")
+
+
 LOOK = HEAD.add_columns(
     select(t.ledger.c.policy).scalar_subquery(),
     exists().where(t.question.c.key == bindparam("asked")),
-    exists()
-    .where(t.question.c.canon.in_([bindparam("canon"), bindparam("failed")]))
-    .where(t.question.c.size >= bindparam("least"))
-    .where(t.question.c.state == "done"),
+    or_(_there("canon"), _there("failed")),
 )
 """For a charge: the policy, whether the key is known, whether there may be an answer already."""
 _BY_CANON = (
@@ -76,43 +84,44 @@ FINER = (
 )
 RESERVED = select(t.question).where(t.question.c.state == "reserved").order_by(t.question.c.seq)
 _PUT = insert(t.question)
-_SAME = t.question.alias("same")
-FINISH = (
+WAITING = select(
+    _LAST.scalar_subquery(),
+    select(t.entry.c.hash).order_by(t.entry.c.seq.desc()).limit(1).scalar_subquery(),
+    t.question.c.seq,
+    t.question.c.analyst,
+    select(t.entry.c.hash).where(t.entry.c.seq == t.question.c.seq).scalar_subquery(),
+    t.question.c.state == "reserved",
+).where(t.question.c.key == bindparam("asked"))
+"""For an answer: who asked, the entry of the charge, and whether it waits."""
+_FINISH = (
     update(t.question)
     .where(t.question.c.key == bindparam("asked"))
     .where(t.question.c.state == "reserved")
     .values(state="done", noise=None, answer=bindparam("told"))
-    .returning(
-        _LAST.scalar_subquery(),
-        select(t.entry.c.hash).order_by(t.entry.c.seq.desc()).limit(1).scalar_subquery(),
-        t.question.c.seq,
-        t.question.c.analyst,
-        select(t.entry.c.hash)
-        .where(
-            t.entry.c.seq
-            == select(_SAME.c.seq).where(_SAME.c.key == bindparam("asked")).scalar_subquery()
-        )
-        .scalar_subquery(),
-    )
 )
-"""For an answer: it is put in and the noise key out, if it waited; the entry of its charge."""
+"""The answer is put in and the noise key out."""
 _FAIL = (
     update(t.question)
     .where(t.question.c.key == bindparam("asked"))
     .values(canon=t.question.c.canon + FAILED)
 )
+_MAIN: Any = bindparam("main")
+_DELTA: Any = bindparam("failing")
+_ENOUGH = (
+    (t.account.c.sealed == 0)
+    & (t.account.c.spent <= t.account.c.total - _MAIN)
+    & (t.account.c.delta_spent <= t.account.c.delta_total - _DELTA)
+)
 _PAY = (
     update(t.account)
-    .where(t.account.c.name == bindparam("payer"))
-    .where(t.account.c.sealed == 0)
-    .where(t.account.c.spent <= t.account.c.total - bindparam("main"))
-    .where(t.account.c.delta_spent <= t.account.c.delta_total - bindparam("failing"))
+    .where(t.account.c.id == bindparam("payer"))
     .values(
-        spent=t.account.c.spent + bindparam("main"),
-        delta_spent=t.account.c.delta_spent + bindparam("failing"),
+        spent=case((_ENOUGH, t.account.c.spent + _MAIN), else_=-1),
+        delta_spent=t.account.c.delta_spent + _DELTA,
     )
-    .returning(t.account.c.id, t.account.c.spent, t.account.c.delta_spent)
 )
+"""Where there is not enough, the database refuses: nothing spent is below 0."""
+_PAYER = select(t.account).where(t.account.c.name == bindparam("payer"))
 ACCOUNTS = select(t.account).order_by(t.account.c.id)
 QUESTIONS = select(t.question).order_by(t.question.c.seq)
 ENTRIES = select(t.entry).where(t.entry.c.seq > bindparam("after")).order_by(t.entry.c.seq)
@@ -134,16 +143,25 @@ class Writing:
 
     Attributes:
         head: of the log; in a transaction that only reads, where it began.
-        seen: what the first look found beside the head; empty if it found nothing.
         entries: what was written.
+        changes: how many statements have changed something.
         spent: what the accounts that were charged have spent now.
+        payers: accounts as they are now, by name; those that were looked at.
         name: of what is done, for the steps.
+
+    Args:
+        database: where the ledger is.
+        cursor: of the transaction.
+        check: told of the head that the first look found, before anything is built on it.
     """
 
-    def __init__(self, database: Database, cursor: Any) -> None:
-        self._database, self._cursor = database, cursor
+    def __init__(
+        self, database: Database, cursor: Any, check: Callable[[Writing], None] | None = None
+    ) -> None:
+        self._database, self._cursor, self._check = database, cursor, check
         self.head = START
-        self.seen: Sequence[Any] = ()
+        self.changes = 0
+        self.payers: dict[str, Account] = {}
         self.entries: list[Entry] = []
         self.spent: dict[int, Amount] = {}
         self.name = "entry"
@@ -152,18 +170,28 @@ class Writing:
         """Run one statement."""
         return self._database.run(self._cursor, statement, **values)
 
-    def look(self, statement: Any, values: Mapping[str, Any]) -> Head:
-        """Run a first statement, whose rows begin with the head; the head also where it has none.
+    def change(self, statement: Any, /, **values: Any) -> None:
+        """Run one statement that changes something."""
+        self.changes += 1
+        self._database.run(self._cursor, statement, **values)
 
-        The caller compares it with the head file before anything is committed.
+    def look(self, statement: Any, /, **values: Any) -> Sequence[Any]:
+        """Run a statement whose rows begin with the head; what it found besides, if anything.
+
+        Before the first change the head is compared with what the ledger had reached.
         """
-        row = self.run(statement, **values).fetchone()
+        row = self._database.run(self._cursor, statement, **values).fetchone()
         if row is None and statement is not HEAD:
-            row = self.run(HEAD).fetchone()
+            return self.look(HEAD)
         if row is None or row[0] is None:
             raise LedgerError("the ledger has lost its log; restore it from a backup")
-        self.head, self.seen = Head(int(row[0]), str(row[1])), row[2:]
-        return self.head
+        if self._check is not None:
+            self.head = Head(int(row[0]), str(row[1]))
+            self._check(self)
+            self._check = None
+        elif row[0] != self.head.seq:
+            raise LedgerError("the ledger has lost what was just written; nothing was sent")
+        return row[2:]  # type: ignore[no-any-return]
 
     def accounts(self) -> list[Account]:
         """All accounts, by number."""
@@ -172,14 +200,14 @@ class Writing:
     def append(self, kind: str, body: Mapping[str, Any]) -> Entry:
         """Write the next entry of the log."""
         entry = follows(self.head, kind, canonical(body))
-        self.run(_APPEND, seq=entry.seq, kind=entry.kind, body=entry.body, hash=entry.hash)
+        self.change(_APPEND, seq=entry.seq, kind=entry.kind, body=entry.body, hash=entry.hash)
         self.head = entry.head
         self.entries.append(entry)
         return entry
 
     def follow(self, fingerprint: str, version: int) -> None:
         """From now on questions are priced under this policy."""
-        self.run(_SET_POLICY, new_policy=fingerprint, new_version=version)
+        self.change(_SET_POLICY, new_policy=fingerprint, new_version=version)
 
     @property
     def policy(self) -> tuple[str, int]:
@@ -189,7 +217,8 @@ class Writing:
 
     def limit(self, account: Account, most: Amount) -> None:
         """Move the total of an account."""
-        self.run(_LIMIT, which=account.id, new_total=most.main, new_delta=most.delta)
+        self.payers.pop(account.name, None)
+        self.change(_LIMIT, which=account.id, new_total=most.main, new_delta=most.delta)
         self.append("limit", {"id": account.id, "total": [most.main, most.delta]})
 
     def log(self, kind: str) -> list[dict[str, Any]]:
@@ -323,30 +352,40 @@ class Writing:
         answer = row["answer"]
         return str(answer[1:] if answer.startswith("@") else row["key"])
 
-    def pay(self, charges: Sequence[Charge]) -> list[list[int]]:
-        """Charge all accounts, or refuse; what each paid, for the log.
+    def account(self, name: str) -> Account | None:
+        """The account of a name, as it is now."""
+        found = self.payers.get(name)
+        if found is None:
+            row = self.run(_PAYER, payer=name).fetchone()
+            if row is None:
+                return None
+            found = self.payers[name] = account_of(row)
+        return found
 
-        All are asked before the first answer is looked at. An account that has not enough stays as
-        it is; its refusal ends the transaction, which takes back what the others were charged.
-        """
-        asked: list[Callable[[], Sequence[Any]] | None] = []
+    def enough(self, charges: Sequence[Charge]) -> dict[str, Account]:
+        """What the accounts will be when all have paid; refuses where one has not enough."""
+        after: dict[str, Account] = {}
         for charge in charges:
-            main, failing = charge.amount.main, charge.amount.delta
-            if main < 0 or failing < 0:
-                raise ParameterError("amount", main, "of a charge must not be negative")
-            if main > LARGEST or failing > LARGEST:
-                asked.append(None)
-                continue
-            values = {"payer": charge.account, "main": main, "failing": failing}
-            asked.append(self._database.beside(_PAY, **values))
-        found = [() if fetch is None else fetch() for fetch in asked]
-        paid = []
-        for charge, rows in zip(charges, found, strict=True):
-            if not rows:
+            amount = charge.amount
+            if amount.main < 0 or amount.delta < 0:
+                raise ParameterError("amount", amount.main, "of a charge must not be negative")
+            found = after.get(charge.account) or self.account(charge.account)
+            if found is None or found.sealed or not amount.within(found.left):
                 self._refuse(charge)
-            number, main, failing = rows[0]
-            self.spent[number] = Amount(main, failing)
-            paid.append([number, charge.amount.main, charge.amount.delta])
+            after[charge.account] = replace(found, spent=found.spent + amount)
+        return after
+
+    def pay(self, charges: Sequence[Charge]) -> list[list[int]]:
+        """Charge all accounts, or refuse and charge none; what each paid, for the log."""
+        after = self.enough(charges)
+        paid = []
+        for charge in charges:
+            number, amount = after[charge.account].id, charge.amount
+            self.change(_PAY, payer=number, main=amount.main, failing=amount.delta)
+            paid.append([number, amount.main, amount.delta])
+        self.payers.update(after)
+        for account in after.values():
+            self.spent[account.id] = account.spent
         return paid
 
     def afford(self, charges: Sequence[Charge]) -> None:
@@ -354,16 +393,12 @@ class Writing:
 
         Otherwise a refusal, or none, would show whether there is one.
         """
-        there = {account.name: account for account in self.accounts()}
         for charge in charges:
-            account = there.get(charge.account)
-            if charge.on_hit:
-                continue
-            if account is None or account.sealed or not charge.amount.within(account.left):
-                self._refuse(charge)
+            if not charge.on_hit:
+                self.enough([charge])
 
     def _refuse(self, charge: Charge) -> NoReturn:
-        account = {a.name: a for a in self.accounts()}.get(charge.account)
+        account = self.account(charge.account)
         if account is None:
             raise LedgerError(
                 f"the ledger has no account {charge.account!r}: register the policy. "
@@ -382,13 +417,17 @@ class Writing:
 
     def fail(self, key: str) -> None:
         """Keep an answer from everybody but its asker: what was computed is of a failure."""
-        self.run(_FAIL, asked=key)
+        self.change(_FAIL, asked=key)
+
+    def finish(self, key: str, answer: str) -> None:
+        """Put the answer of an asking that waits in, and its noise key out."""
+        self.change(_FINISH, asked=key, told=answer)
 
     def put(
         self, claim: Claim, entry: Entry, *, state: str, noise: bytes | None, answer: str | None
     ) -> None:
         """Write the row of an asking."""
-        self.run(
+        self.change(
             _PUT, key=claim.key, digest=claim.digest, canon=claim.canon, size=claim.size,
             analyst=claim.analyst, state=state, noise=noise, answer=answer, seq=entry.seq,
         )  # fmt: skip

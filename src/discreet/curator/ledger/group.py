@@ -1,0 +1,200 @@
+"""Writers of one process that wait at the same moment, written in one transaction.
+
+A flush takes longer than all that comes before it, and while one is under way others arrive. The
+first who finds nobody writing leads: it takes all who wait by then, lets each of them do its part
+in one transaction, and flushes once. Who arrives meanwhile waits, and the first of those leads
+next, as soon as that flush ends. Nobody waits for company: who comes alone leads at once, alone.
+
+Guarantee. For every member it is as if it had had a transaction of its own, in the order of the
+queue: it gets its answer, or its refusal, after everything that the answer rests on is on the disk.
+Proof. The parts run one after the other, under the lock that keeps all other writers out, so that
+each sees what those before it wrote: balances, keys and the head of the log are those it would have
+found. What is refused has changed nothing (a refusal that comes after a change takes the whole
+transaction back), so that the others are as if it had not been there. Nobody is woken before the
+commit has returned. If it fails, or what comes after it, all members fail, also those who were only
+given what another one had written: whether it reached the disk is not known, and their keys tell
+when they are used again, which charges nothing twice. If something fails before the commit, nothing
+was written, and each member is written alone: what is wrong with one is no matter to the others.
+
+Between processes nothing changes: the database lets one of them write.
+Tested by tests/curator/ledger/test_group.py
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from discreet.curator.ledger.steps import reached
+from discreet.curator.ledger.writing import Writing
+from discreet.errors import DiscreetError, LedgerError
+
+__all__ = ["Group", "Member", "tell_failed"]
+
+_WAITS, _LEADS, _TAKEN = range(3)
+
+
+class Member:
+    """What one writer wants to do in a transaction.
+
+    Args:
+        name: of what is done, for the steps.
+        act: does it, and returns what the writer gets; what it raises first is a refusal.
+    """
+
+    __slots__ = ("_act", "_error", "_got", "name", "over", "state", "woken")
+
+    def __init__(self, name: str, act: Callable[[Writing], Any]) -> None:
+        self.name, self._act = name, act
+        self._got: Any = None
+        self._error: BaseException | None = None
+        self.over = False
+        self.state = _WAITS
+        self.woken = threading.Lock()
+        self.woken.acquire()
+
+    def decide(self, on: Writing) -> None:
+        """Do its part; what was refused without a change is no matter to the others."""
+        changes = on.changes
+        try:
+            self._got, self._error = self._act(on), None
+        except DiscreetError as refusal:
+            if on.changes != changes:
+                raise
+            self._error = refusal
+
+    def fail(self, error: BaseException) -> None:
+        """It is not known to be written."""
+        self._error, self.over = error, True
+
+    def result(self) -> Any:
+        """What it got; or what kept it from that is raised."""
+        if self._error is not None:
+            raise self._error
+        return self._got
+
+
+class Group:
+    """Those who wait to be written.
+
+    Args:
+        write: takes those who wait, once nobody else writes, and writes them in one transaction.
+            What it raises came before the commit. Members whose commit failed it has told so.
+    """
+
+    def __init__(self, write: Callable[[Callable[[], Sequence[Member]]], None]) -> None:
+        self._write = write
+        self.after_fork()
+        _OPEN.add(self)
+
+    def after_fork(self) -> None:
+        """In a child nobody waits and nobody leads: those threads are the parent's."""
+        self._mutex = threading.Lock()
+        self._waiting: list[Member] = []
+        self._led = False
+
+    def do(self, name: str, act: Callable[[Writing], Any]) -> Any:
+        """Have something written, together with whatever else waits; what it returns."""
+        member = Member(name, act)
+        with self._mutex:
+            self._waiting.append(member)
+            leads, self._led = not self._led, True
+            if leads:
+                member.state = _LEADS
+        reached(f"{name} is queued")
+        if not leads:
+            self._wait(member)
+        if not member.over:
+            self._lead(member)
+        return member.result()
+
+    def _wait(self, member: Member) -> None:
+        """Until it is written, or leads."""
+        try:
+            member.woken.acquire()
+        except BaseException:  # interrupted: nobody may wait for it
+            with self._mutex:
+                if member.state == _WAITS:
+                    self._waiting.remove(member)
+                leads = member.state == _LEADS
+            if leads:
+                self._leave(member)
+            raise
+
+    def _lead(self, leader: Member) -> None:
+        taken: list[Member] = []
+
+        def take() -> Sequence[Member]:
+            with self._mutex:
+                taken[:], self._waiting = self._waiting, []
+                for member in taken:
+                    member.state = _TAKEN
+            return taken
+
+        try:
+            self._write(take)
+        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
+            self._apart(taken or [leader], error)
+        except BaseException as interrupt:
+            for member in taken:
+                if not member.over:
+                    member.fail(_unknown(interrupt))
+            raise
+        finally:
+            self._leave(leader)
+            for member in taken:
+                member.over = True
+                if member is not leader:
+                    member.woken.release()
+
+    def _apart(self, members: Sequence[Member], error: Exception) -> None:
+        """Nothing was written: each in a transaction of its own."""
+        left = [member for member in members if not member.over]
+        if len(left) == 1:
+            left[0].fail(error)
+            return
+        for member in left:
+            try:
+                self._write(lambda member=member: [member])  # type: ignore[misc]
+            except Exception as own:  # noqa: BLE001 - it is raised where it is waited for
+                if not member.over:
+                    member.fail(own)
+            member.over = True
+
+    def _leave(self, leader: Member) -> None:
+        """Let the first of those who wait lead."""
+        with self._mutex:
+            if leader in self._waiting:  # it was not taken
+                self._waiting.remove(leader)
+            self._led = bool(self._waiting)
+            if self._led:
+                self._waiting[0].state = _LEADS
+                self._waiting[0].woken.release()
+
+
+def tell_failed(members: Sequence[Member], error: BaseException) -> None:
+    """Tell all of them that the commit failed; each has an error of its own to raise."""
+    for member in members:
+        member.fail(error if len(members) == 1 else _unknown(error))
+
+
+def _unknown(error: BaseException) -> LedgerError:
+    words = "the ledger was interrupted while it wrote; nothing was sent"
+    made = LedgerError(str(error) if isinstance(error, LedgerError) else words)
+    made.__cause__ = error
+    return made
+
+
+_OPEN: weakref.WeakSet[Group] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for group in list(_OPEN):
+        group.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

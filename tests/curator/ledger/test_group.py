@@ -1,0 +1,436 @@
+"""Writers of one process that are written together: each as if it had been alone."""
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from tests.curator.ledger.harness import (
+    UNIT,
+    Checker,
+    Torture,
+    ask,
+    claim,
+    compute,
+    new_ledger,
+    noted,
+)
+from tests.curator.ledger.test_faults import TORTURE, at_steps
+
+from discreet.curator.ledger.group import Group
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.steps import STEPS
+from discreet.curator.ledger.values import Done, Pending
+from discreet.curator.ledger.verify import verified
+from discreet.errors import BudgetExceededError, DiscreetError, LedgerError
+
+LABELS = (*STEPS, "outside")
+
+
+class Gathering:
+    """Runs a first piece of work up to its commit, until all others wait; they are then a group."""
+
+    def __init__(self, *, during=None, at="before the commit"):
+        self.steps, self.outcomes = [], {}
+        self._during, self._at = during, at
+        self._queued, self._open = threading.Semaphore(0), True
+        self._first = threading.Event()
+        self._wanted = 0
+
+    def __call__(self, step):
+        self.steps.append(step)
+        if step.endswith("is queued"):
+            self._queued.release()
+        if step.startswith(self._at):
+            if self._open:
+                self._open = False
+                self._first.set()
+                for _ in range(1 + self._wanted):
+                    assert self._queued.acquire(timeout=30)
+            elif self._during is not None:
+                self._during(step)
+
+    def run(self, first, *others):
+        """The outcomes, by place: what came back, or what was raised."""
+        self._wanted = len(others)
+
+        def work(number, what):
+            try:
+                self.outcomes[number] = what()
+            except (DiscreetError, KeyboardInterrupt) as error:
+                self.outcomes[number] = error
+
+        threads = [threading.Thread(target=work, args=(0, first))]
+        with at_steps(self):
+            threads[0].start()
+            assert self._first.wait(timeout=30)
+            for number, what in enumerate(others, 1):
+                threads.append(threading.Thread(target=work, args=(number, what)))
+                threads[-1].start()
+                late = time.monotonic() + 30
+                while sum(step.endswith("is queued") for step in self.steps) <= number:
+                    time.sleep(0.001)  # so that they wait in this order
+                    assert time.monotonic() < late, "a writer is not queued"
+            for thread in threads:
+                thread.join(timeout=60)
+        assert len(self.outcomes) == len(threads), "a writer hangs"
+        return [self.outcomes[n] for n in range(len(threads))]
+
+
+def reserving(ledger, *names, **more):
+    return [lambda name=name: ledger.reserve(claim(name, **more)) for name in names]
+
+
+def test_who_waits_at_the_same_moment_is_written_by_one_commit(either):
+    """Seven behind one: two flushes, eight entries, in the order of the queue."""
+    with either.new() as ledger:
+        seq = ledger.head.seq
+        gathering = Gathering()
+        got = gathering.run(*reserving(ledger, *"abcdefgh"))
+        commits = [step for step in gathering.steps if step.startswith("after the commit")]
+        assert commits == ["after the commit of reserve"] * 2
+        assert [(p.key, p.seq) for p in got] == [(k, seq + 1 + n) for n, k in enumerate("abcdefgh")]
+        assert [e.values()["key"] for e in ledger.entries(seq)] == list("abcdefgh")
+        assert len({pending.noise for pending in got}) == 8
+        assert ledger.accounts["staff"].spent.main == 8 * UNIT
+        verified(ledger)
+
+
+def test_who_comes_alone_does_not_wait(ledger):
+    """One commit each, and nobody is asked for."""
+    seen = []
+    with at_steps(seen.append):
+        for name in "abc":
+            ledger.reserve(claim(name))
+    assert sum(step.startswith("after the commit") for step in seen) == 3
+
+
+def test_nobody_has_an_answer_before_the_flush(either):
+    """While the commit of a group has not returned, none of it has."""
+    with either.new() as ledger:
+        early = []
+        gathering = Gathering(during=lambda _: (time.sleep(0.1), early.append(len(there()))))
+        there = lambda: [n for n in gathering.outcomes if n]
+        got = gathering.run(*reserving(ledger, *"abcd"))
+        assert early == [0]
+        assert all(isinstance(one, Pending) for one in got)
+
+
+def test_charges_and_answers_go_together(either):
+    """Answers, charges, a key that is asked again, and one that was never charged, at once."""
+    with either.new() as ledger:
+        noise = {name: ledger.reserve(claim(name)).noise for name in "ab"}
+        gathering = Gathering()
+        got = gathering.run(
+            *reserving(ledger, "c"),
+            lambda: ledger.store("a", "answer a"),
+            *reserving(ledger, "a", "b"),
+            lambda: ledger.store("b", "answer b"),
+            lambda: ledger.store("never", "answer"),
+            *reserving(ledger, "d"),
+            lambda: ledger.store("b", "another"),
+        )
+        assert sum(step.startswith("after the commit of") for step in gathering.steps) == 3
+        assert [type(one) for one in got] == [
+            Pending, Done, Done, Pending, Done, LedgerError, Pending, Done,
+        ]  # fmt: skip
+        assert got[2].answer == got[1].answer == "answer a"
+        assert got[3].resumed
+        assert got[3].noise == noise["b"]
+        assert got[7].answer == "answer b"
+        assert ledger.accounts["staff"].spent.main == 4 * UNIT
+        verified(ledger)
+
+
+@pytest.mark.parametrize("refused", [1, 2, 3])
+def test_a_refusal_is_no_matter_to_the_others(either, refused):
+    """Too expensive, in any place of a group: the others are charged, and it is not."""
+    with either.new(total=10) as ledger:
+        costs = [UNIT, 2 * UNIT, 3 * UNIT, UNIT]
+        costs[refused] = 11 * UNIT
+        works = [
+            lambda n=n, cost=cost: ledger.reserve(claim(f"k{n}", cost=cost))
+            for n, cost in enumerate(costs)
+        ]
+        got = Gathering().run(*works)
+        assert [type(one) for one in got] == [
+            BudgetExceededError if n == refused else Pending for n in range(4)
+        ]
+        paid = sum(costs) - costs[refused]
+        assert ledger.accounts["staff"].spent.main == paid
+        assert [e.values()["key"] for e in ledger.entries() if e.kind == "reserve"] == [
+            f"k{n}" for n in range(4) if n != refused
+        ]
+        assert f"{10 - sum(costs[:refused]) // UNIT} is left" in str(got[refused])
+        verified(ledger)
+
+
+def test_a_group_is_charged_in_the_order_of_its_queue(either):
+    """Together they ask for more than there is: the first ones get it, and not one unit more."""
+    with either.new(total=5) as ledger:
+        got = Gathering().run(*reserving(ledger, *"abcdefgh"))
+        assert [isinstance(one, Pending) for one in got] == [True] * 5 + [False] * 3
+        assert ledger.accounts["staff"].left.main == 0
+        verified(ledger)
+
+
+def test_one_key_asked_by_a_whole_group_is_charged_once(either):
+    with either.new() as ledger:
+        got = Gathering().run(*reserving(ledger, *["same"] * 6))
+        assert len({one.noise for one in got}) == 1
+        assert [one.resumed for one in got] == [False] + [True] * 5
+        assert ledger.accounts["staff"].spent.main == UNIT
+        verified(ledger)
+
+
+def test_what_the_database_cannot_hold_is_no_matter_to_the_others(either):
+    """A failure before the commit: each is written alone, and one of them fails."""
+    with either.new() as ledger:
+        gathering = Gathering()
+        wrong = replace(claim("c"), key="lone \ud800")
+        a, b, d = reserving(ledger, "a", "b", "d")
+        got = gathering.run(a, b, lambda: ledger.reserve(wrong), d)
+        assert [type(one) for one in got] == [Pending, Pending, LedgerError, Pending]
+        assert "could not be written" in str(got[2])
+        assert ledger.accounts["staff"].spent.main == 3 * UNIT
+        verified(ledger)
+
+
+def test_a_commit_that_fails_fails_all_and_charges_nothing_twice(either):
+    """Also who was refused, and who was only given another's answer; the same keys go on."""
+    with either.new(total=5) as ledger:
+        ledger.reserve(claim("old"))
+
+        def broken(_step):
+            raise sqlite3.OperationalError("disk I/O error")
+
+        got = Gathering(during=broken).run(
+            *reserving(ledger, "a", "b", "c"),
+            lambda: ledger.store("old", "answer"),
+            *reserving(ledger, "old"),
+            *reserving(ledger, "d", cost=9 * UNIT),
+        )
+        assert isinstance(got[0], Pending)
+        assert [type(one) for one in got[1:]] == [LedgerError] * 5
+        assert all("could not be written (disk I/O error); nothing was sent" in str(one)
+                   for one in got[1:])  # fmt: skip
+        assert len({id(one) for one in got[1:]}) == 5
+        assert ledger.accounts["staff"].spent.main == 2 * UNIT
+        again = [ask(ledger, either, claim(name)).key for name in ("old", "a", "b", "c")]
+        assert again == ["old", "a", "b", "c"]
+        assert ledger.accounts["staff"].spent.main == 4 * UNIT
+        Checker(either).look(ledger)
+
+
+def test_a_failure_after_the_commit_keeps_the_charges(either):
+    """The head file could not be written: all are told, the charges stand, and the keys go on."""
+    with either.new() as ledger:
+        advance, bad = ledger._anchor.advance, []
+
+        def failing(head, spent):
+            if len(bad) == 1:
+                bad.append(head)
+                raise LedgerError("the head file cannot be written; the charge stands")
+            bad.append(head)
+            return advance(head, spent)
+
+        ledger._anchor.advance = failing
+        got = Gathering().run(*reserving(ledger, *"abc"))
+        assert [type(one) for one in got] == [Pending, LedgerError, LedgerError]
+        assert "the charge stands" in str(got[2])
+        assert ledger.accounts["staff"].spent.main == 3 * UNIT
+        for name in "abc":
+            ask(ledger, either, claim(name))
+        assert ledger.accounts["staff"].spent.main == 3 * UNIT
+        Checker(either).look(ledger)
+
+
+def test_balances_are_not_remembered_where_nothing_was_committed(either):
+    """After a failed charge the whole budget is still there; after another's, only the rest."""
+    with either.new(total=3) as ledger, either.open() as other:
+        ledger.reserve(claim("a"))
+
+        def broken(step):
+            if step == "before the commit of reserve":
+                raise sqlite3.OperationalError("disk I/O error")
+
+        with at_steps(broken):
+            for name in "bcdef":
+                with pytest.raises(LedgerError, match="disk I/O error"):
+                    ledger.reserve(claim(name))
+        ledger.reserve(claim("b"))
+        other.reserve(claim("c"))
+        for one in (ledger, other):
+            with pytest.raises(BudgetExceededError, match="epsilon 0 is left"):
+                one.reserve(claim("d"))
+        assert ledger.accounts["staff"].left.main == 0
+        verified(ledger)
+
+
+def test_an_interrupted_leader_leaves_nobody_behind(either):
+    """The others fail, and say so; whoever comes next leads."""
+    with either.new() as ledger:
+        turns = []
+
+        def interrupt(_step):
+            if not turns:
+                turns.append(1)
+                raise KeyboardInterrupt
+
+        got = Gathering(during=interrupt).run(*reserving(ledger, *"abc"))
+        assert isinstance(got[0], Pending)
+        assert sorted(type(one).__name__ for one in got[1:]) == ["KeyboardInterrupt", "LedgerError"]
+        assert ledger.accounts["staff"].spent.main == UNIT
+        for name in "abcd":
+            ask(ledger, either, claim(name))
+        Checker(either).look(ledger)
+
+
+class Interrupting:
+    """A lock whose waiting is interrupted."""
+
+    def acquire(self):
+        raise KeyboardInterrupt
+
+    def release(self):
+        pass
+
+
+def test_who_is_interrupted_while_waiting_is_not_waited_for():
+    """In the queue it is taken out; if it should have led, the next one does."""
+    from discreet.curator.ledger import group as module
+
+    written = []
+    group = Group(lambda take: written.append([member.name for member in take()]))
+    for state in (module._WAITS, module._LEADS, module._TAKEN):
+        one, two = (module.Member(name, lambda _: None) for name in ("one", "two"))
+        group._waiting = [two] if state == module._TAKEN else [one, two]
+        group._led, one.woken, one.state = True, Interrupting(), state
+        with pytest.raises(KeyboardInterrupt):
+            group._wait(one)
+        assert group._waiting == [two]
+        assert group._led
+        assert (two.state == module._LEADS) == (state == module._LEADS)
+
+
+def test_a_closed_ledger_says_so_each_time(place):
+    """Whoever leads there fails alone, and leaves the lead to the next."""
+    ledger = place.new()
+    ledger.close()
+    for name in "abc":
+        with pytest.raises(LedgerError, match="closed"):
+            ledger.reserve(claim(name))
+    assert not ledger._group._led
+    assert not ledger._group._waiting
+
+
+def test_a_ledger_is_not_charged_inside_its_own_transaction(ledger):
+    """It would wait for itself, behind whoever leads."""
+    for what in (lambda: ledger.reserve(claim("a")), lambda: ledger.store("a", "x")):
+        with pytest.raises(LedgerError, match="middle of a transaction"), ledger.writing():
+            what()
+    ledger.reserve(claim("a"))
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_has_a_queue_of_its_own(place):
+    """Forked while others wait and one leads: the child begins with nobody before it."""
+    with place.new() as ledger:
+        ended = []
+
+        def fork(step):
+            if step == "before the commit of reserve" and not ended:
+                ended.append(None)
+                worker.start()
+                worker.join(timeout=0.5)  # it waits for the turn, and forks when it has it
+
+        def work():
+            pid = os.fork()
+            if not pid:
+                try:
+                    ask(ledger, place, claim("child"))
+                finally:
+                    os._exit(0 if ledger.answer("child") else 1)
+            ended[0] = os.waitpid(pid, 0)[1]
+
+        worker = threading.Thread(target=work)
+        with at_steps(fork):
+            ledger.reserve(claim("a"))
+        worker.join(timeout=60)
+        assert ended == [0]
+        ask(ledger, place, claim("a"))
+        assert ledger.accounts["staff"].spent.main == 2 * UNIT
+    Checker(place).check()
+
+
+# races and kills
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cost", [UNIT, UNIT // 3 + 1])
+def test_eight_threads_get_exactly_what_there_is(either, cost):
+    """Together they ask for far more: floor(total / cost) of them get it, in some groups."""
+    with either.new(total=20) as ledger:
+        granted, sizes = Counter(), []
+        started = threading.Barrier(8)
+
+        def work(number):
+            started.wait()
+            for turn in range(20):
+                with contextlib.suppress(BudgetExceededError):
+                    ledger.reserve(claim(f"{number}-{turn}", cost=cost))
+                    granted[number] += 1
+
+        write = ledger._group._write
+        ledger._group._write = lambda take: write(lambda: (sizes.append(len(t := take())), t)[1])
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=120)
+        assert sum(granted.values()) == 20 * UNIT // cost
+        assert ledger.accounts["staff"].spent.main == 20 * UNIT // cost * cost
+        assert max(sizes) > 1, "nobody ever waited"
+        verified(ledger)
+
+
+@pytest.mark.slow
+def test_kills_of_processes_that_write_in_groups(nursery, places):
+    """At every step and at random times, with three threads in each of three processes."""
+    torture = Torture(nursery, places, job="together", racing=3, seconds=150 + TORTURE)
+    torture.run(TORTURE or 60, LABELS)
+    assert torture.kills >= (TORTURE or 60), "too slow"
+
+
+@pytest.mark.slow
+def test_kills_of_processes_that_write_in_groups_on_postgres(nursery, postgres_places):
+    torture = Torture(nursery, postgres_places, job="together", racing=2, seconds=150 + TORTURE)
+    torture.run(TORTURE // 5 or 30, LABELS)
+    assert torture.kills >= (TORTURE // 5 or 30), "too slow"
+
+
+def test_who_is_killed_with_a_group_queued_goes_on_under_its_key(nursery, place):
+    """Killed while the others of its process are queued, before and after the flush."""
+    place.new(total=8 * len(STEPS)).close()
+    for number, label in enumerate(STEPS):
+        names = [f"q{8 * number + n}" for n in range(8)]
+        code = nursery.run("together", place, names=names, kill=label, after=3)
+        assert code in (0, -9)
+        with place.open() as ledger:
+            waiting = {p.key: p.noise for p in ledger.pending}
+            for name in names:
+                got = ask(ledger, place, claim(name))
+                assert name not in waiting or got.answer == compute(name, waiting[name])
+            assert ledger.accounts["staff"].spent.main == 8 * (number + 1) * UNIT
+        Checker(place).check()
+    assert len({line["key"] for line in noted(place.sent)}) == 8 * len(STEPS)
+
+
+def test_two_ledgers_have_two_queues(tmp_path):
+    with new_ledger(tmp_path / "x") as one, new_ledger(tmp_path / "y") as two:
+        assert one._group is not two._group
+        assert isinstance(one, Ledger)
