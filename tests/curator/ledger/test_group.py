@@ -21,11 +21,13 @@ from tests.curator.ledger.harness import (
 )
 from tests.curator.ledger.test_faults import TORTURE, at_steps
 
+from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.group import Group
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.steps import STEPS
-from discreet.curator.ledger.values import Done, Pending
+from discreet.curator.ledger.values import Charge, Done, Pending
 from discreet.curator.ledger.verify import verified
+from discreet.curator.ledger.writing import HEAD
 from discreet.errors import BudgetExceededError, DiscreetError, LedgerError
 
 LABELS = (*STEPS, "outside")
@@ -200,6 +202,23 @@ def test_what_the_database_cannot_hold_is_no_matter_to_the_others(either):
         verified(ledger)
 
 
+def test_a_refusal_that_comes_too_late_takes_back_what_it_changed(either):
+    """It changed something and then refused: nothing of it stays, and the others are written."""
+
+    def late(on):
+        on.look(HEAD)
+        on.pay([Charge("staff", Amount(7 * UNIT))])
+        raise LedgerError("changed my mind")
+
+    with either.new() as ledger:
+        a, b, c = reserving(ledger, *"abc")
+        got = Gathering().run(a, b, lambda: ledger._group.do("reserve", late), c)
+        assert [type(one) for one in got] == [Pending, Pending, LedgerError, Pending]
+        assert str(got[2]) == "changed my mind"
+        assert ledger.accounts["staff"].spent.main == 3 * UNIT
+        verified(ledger)
+
+
 def test_a_commit_that_fails_fails_all_and_charges_nothing_twice(either):
     """Also who was refused, and who was only given another's answer; the same keys go on."""
     with either.new(total=5) as ledger:
@@ -329,11 +348,16 @@ def test_a_closed_ledger_says_so_each_time(place):
 
 
 def test_a_ledger_is_not_charged_inside_its_own_transaction(ledger):
-    """It would wait for itself, behind whoever leads."""
+    """It would wait for itself, behind whoever leads and waits for the transaction to end."""
     for what in (lambda: ledger.reserve(claim("a")), lambda: ledger.store("a", "x")):
+        leads = threading.Thread(target=ledger.reserve, args=(claim("b"),))
         with pytest.raises(LedgerError, match="middle of a transaction"), ledger.writing():
+            leads.start()
+            while not ledger._group._led:
+                time.sleep(0.001)
             what()
-    ledger.reserve(claim("a"))
+        leads.join(timeout=30)
+    assert ledger.accounts["staff"].spent.main == UNIT
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
