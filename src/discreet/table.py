@@ -141,8 +141,8 @@ class Table:
         )  # fmt: skip
 
     def publish_histogram(
-        self, column: str, *, bins: int, range: tuple[Exact, Exact], epsilon: Exact,
-        where: str | None = None, confidence: Exact = "0.95",
+        self, column: str, *, bins: int, range: tuple[Exact, Exact], epsilon: Exact | None = None,
+        rho: Exact | None = None, where: str | None = None, confidence: Exact = "0.95",
     ) -> Published:  # fmt: skip
         """Publish the counts of a column's cells, once: every later question about them is free.
 
@@ -152,17 +152,20 @@ class Table:
             column: a column of numbers, or an expression in SQL.
             bins: how many cells of equal width.
             range: (low, high), from where to where; rows outside are not counted.
-            epsilon: what it costs.
+            epsilon: what it costs, in pure privacy; or
+            rho: in zero-concentrated privacy.
             where: only rows for which this condition holds.
             confidence: of the intervals.
         """
-        session = self.session(epsilon=epsilon, confidence=confidence)
-        return session.publish(column, bins=bins, ranges=range, epsilon=epsilon, where=where)
+        session = self.session(epsilon=epsilon, rho=rho, confidence=confidence)
+        return session.publish(
+            column, bins=bins, ranges=range, epsilon=epsilon, rho=rho, where=where
+        )
 
     def publish_grid(
         self, columns: Sequence[str], *, shape: Sequence[int],
-        ranges: Sequence[tuple[Exact, Exact]], epsilon: Exact, where: str | None = None,
-        confidence: Exact = "0.95",
+        ranges: Sequence[tuple[Exact, Exact]], epsilon: Exact | None = None,
+        rho: Exact | None = None, where: str | None = None, confidence: Exact = "0.95",
     ) -> Published:  # fmt: skip
         """Publish the counts of a grid over two or three columns, once; as `publish_histogram`.
 
@@ -170,12 +173,15 @@ class Table:
             columns: columns of numbers, or expressions in SQL.
             shape: how many cells along each.
             ranges: (low, high) of each.
-            epsilon: what it costs.
+            epsilon: what it costs, in pure privacy; or
+            rho: in zero-concentrated privacy.
             where: only rows for which this condition holds.
             confidence: of the intervals.
         """
-        session = self.session(epsilon=epsilon, confidence=confidence)
-        return session.publish(columns, bins=shape, ranges=ranges, epsilon=epsilon, where=where)
+        session = self.session(epsilon=epsilon, rho=rho, confidence=confidence)
+        return session.publish(
+            columns, bins=shape, ranges=ranges, epsilon=epsilon, rho=rho, where=where
+        )
 
     def publish_rollup(
         self, keys: Sequence[str], *, epsilon: Exact, where: str | None = None,

@@ -23,6 +23,7 @@ from discreet.errors import (
     QueryError,
 )
 from discreet.noise.source import KeyedSource
+from discreet.privacy.loss import ZCDPLoss
 from discreet.publish.histogram import adaptive_tree
 from discreet.query.cells import Axis
 
@@ -69,6 +70,35 @@ def test_a_session_pays_once():
     with pytest.raises(BudgetExceededError, match=r"costs epsilon 0\.6, and epsilon 0\.4 is left"):
         session.publish("pay", **PAY, epsilon="0.6")
     assert str(session.left) == "epsilon 0.4"
+
+
+def test_a_session_pays_in_rho_where_it_adds_up_rhos():
+    """The noise of a count has a deviation of 1/4 to 1: 30 of these are never passed."""
+    session = table().session(rho=9)
+    made = session.publish("pay", **PAY, rho=8)
+    assert str(session.left) == "rho 1"
+    assert made.guarantee == dp.ZCDP(8)
+    assert made.release.losses == (ZCDPLoss(rho=8),)
+    assert "discrete Gaussian" in made.release.mechanisms["n"]
+    assert abs(made.total().value - 500) < 30
+    with pytest.raises(BudgetExceededError, match=r"costs rho 2, and rho 1 is left"):
+        session.publish("pay", **PAY, rho=2)
+    again = Published.from_json(made.to_json())
+    assert (again.guarantee, again.total()) == (made.guarantee, made.total())
+    assert Published.of(made.release).range(0, 500) == made.range(0, 500)
+    for price in ({}, {"epsilon": 1, "rho": 1}, {"rho": 0}):
+        with pytest.raises(ParameterError):
+            session.publish("pay", **PAY, **price)
+    assert str(session.left) == "rho 1"
+    with pytest.raises(BudgetExceededError, match="say epsilon="):
+        table().session(epsilon=1).publish("pay", **PAY, rho="0.1")
+
+
+def test_a_histogram_and_a_grid_have_a_budget_in_rho_of_their_own():
+    h = table().publish_histogram("pay", bins=100, range=(0, 1000), rho="0.1")
+    ranges = ((0, 1000), (0, 120))
+    g = table().publish_grid(("pay", "age"), shape=(10, 12), ranges=ranges, rho="0.1")
+    assert h.guarantee == g.guarantee == dp.ZCDP("0.1")
 
 
 @pytest.mark.parametrize(
@@ -176,14 +206,16 @@ def test_axes_as_people_say_them():
 
 def test_equal_publications_are_the_same_to_the_ledger():
     t = table()
-    make = lambda epsilon, where=None: (
+    make = lambda epsilon=None, where=None, rho=None: (
         publication(
-            t.schema, t._engine, axes_of("pay", 10, (0, 1000)), where, epsilon=epsilon
+            t.schema, t._engine, axes_of("pay", 10, (0, 1000)), where, epsilon=epsilon, rho=rho
         ).asked
     )
     assert make(1).canonical == make(2).canonical
     assert make(1).price != make(2).price
     assert make(1).canonical != make(1, "age < 40").canonical
+    assert make(rho=1).canonical == make(rho=2).canonical != make(1).canonical
+    assert make(rho=1).price != make(rho=2).price
 
 
 # under a ledger
@@ -225,6 +257,12 @@ def test_what_cannot_be_paid_is_refused(curator):
         curator.publish("pay", **PAY, epsilon="0.1", analyst="mallory")
     with pytest.raises(QueryError, match="no dataset"):
         curator.publish("pay", **PAY, epsilon="0.1", dataset="nothing")
+
+
+def test_a_ledger_of_epsilons_refuses_a_rho(curator):
+    with pytest.raises(QueryError, match="epsilon="):
+        curator.publish("pay", **PAY, rho="0.1")
+    assert spent(curator)["staff"] == "epsilon 0"
 
 
 def test_a_key_is_paid_once_and_names_one_publication(curator):
@@ -286,3 +324,9 @@ def test_families_in_rho_pay_for_publications_too(folder):
     with Curator(folder / "policy.toml") as curator:
         curator.publish("pay", **PAY, epsilon="0.5", analyst="alice")
         assert curator.accounts()["staff"].spent.value() < Fraction(1, 8) + Fraction(1, 10**9)
+        before = curator.accounts()["staff"].spent.value()
+        record = curator.publish("pay", **PAY, rho="0.25", analyst="alice")
+        assert record.cost == "rho 0.25"
+        assert Published.of(record.release).guarantee == dp.ZCDP("0.25")
+        assert curator.publish("pay", **PAY, rho="0.2", analyst="alice") == record
+        assert curator.accounts()["staff"].spent.value() == before + Fraction(1, 4)

@@ -156,7 +156,7 @@ def test_what_was_promised_is_said(line):
     assert again.range(3, 9) == found.range(3, 9)
     replaced = adaptive_tree(np.array([3, 4]), epsilon=1, sensitivity=2, neighbours="replace")
     assert replaced.guarantee.neighbours == "replace"
-    assert replaced.measured.sensitivity == 2
+    assert replaced.measured.terms.sensitivity == 2
 
 
 def test_questions_that_have_no_meaning_are_refused(line, plane):

@@ -38,7 +38,8 @@ class Publications(ABC):
         bins: int | Sequence[int],
         ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]],
         where: str | None = None,
-        epsilon: Exact,
+        epsilon: Exact | None = None,
+        rho: Exact | None = None,
         analyst: str | None = None,
         dataset: str | None = None,
         block: str | None = None,
@@ -53,7 +54,8 @@ class Publications(ABC):
             bins: how many cells of equal width; for each axis, where there are several.
             ranges: (low, high), from where to where; for each axis, where there are several.
             where: only rows for which this condition holds.
-            epsilon: what it may cost.
+            epsilon: what it may cost, in pure privacy; or
+            rho: in zero-concentrated privacy, where the policy adds that up.
             analyst: who asks; the owner if nobody is named.
             dataset: which one, where there are several.
             block: which part of its data.
@@ -62,7 +64,7 @@ class Publications(ABC):
 
         def decide(asking: Asking) -> Wanted:
             axes = axes_of(columns, bins, ranges)
-            return publication(asking.schema, asking.engine, axes, where, epsilon=epsilon)
+            return publication(asking.schema, asking.engine, axes, where, epsilon=epsilon, rho=rho)
 
         return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)
 

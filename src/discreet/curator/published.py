@@ -30,7 +30,8 @@ from discreet.curator.release import Release
 from discreet.curator.stored import read_json
 from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, probability, shown, whole
-from discreet.privacy.guarantee import PureDP, epsilon_of
+from discreet.privacy.compose import sequential
+from discreet.privacy.guarantee import Guarantee, PureDP, epsilon_of
 from discreet.privacy.loss import PureLoss
 from discreet.publish.histogram import Histogram
 from discreet.publish.measured import Answer
@@ -81,10 +82,10 @@ class Published:
     found: tuple[tuple[str, Fraction], ...] = ()
 
     @property
-    def guarantee(self) -> PureDP:
+    def guarantee(self) -> Guarantee:
         """What was promised to each person, with what had to be found before."""
         own = self.histogram.guarantee
-        return PureDP(own.epsilon + sum(epsilon for _, epsilon in self.found), own.neighbours)
+        return sequential(own, *(PureDP(epsilon, own.neighbours) for _, epsilon in self.found))
 
     def __repr__(self) -> str:
         of = " and ".join(map(str, self.axes))
@@ -218,7 +219,7 @@ class Published:
             guarantee=self.guarantee,
             losses=(self.histogram.privacy_loss, *before),
             sql=self.question,
-            mechanisms={"n": "an adaptive tree of geometric noise, read by its posterior"},
+            mechanisms={"n": f"an adaptive tree of {self._noise} noise, read by its posterior"},
             confidence=level,
             covers=_COVERS,
             notes=(
@@ -228,6 +229,11 @@ class Published:
             asked_at=self.asked_at,
             published=self.to_json(),
         )
+
+    @property
+    def _noise(self) -> str:
+        pure = isinstance(self.histogram.guarantee, PureDP)
+        return "geometric" if pure else "discrete Gaussian"
 
     @property
     def question(self) -> str:

@@ -27,13 +27,12 @@ from discreet.engines.base import Engine
 from discreet.errors import ParameterError
 from discreet.exact import Exact, whole
 from discreet.noise.source import Source
-from discreet.privacy.guarantee import epsilon_of
-from discreet.privacy.loss import PureLoss
+from discreet.privacy.loss import PureLoss, ZCDPLoss
 from discreet.publish.histogram import adaptive_tree
 from discreet.publish.tree.domain import Cells as Private
-from discreet.publish.tree.measured import unit_of
+from discreet.publish.tree.terms import terms_of
 from discreet.query.cells import Axis, Counted, counted
-from discreet.query.options import SMALLEST_EPSILON, not_below
+from discreet.query.price import Target
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Schema
 
@@ -46,7 +45,7 @@ class Wanted(Protocol):
     """Something to be published that is decided and not charged yet."""
 
     @property
-    def loss(self) -> PureLoss:
+    def loss(self) -> PureLoss | ZCDPLoss:
         """What it leaks."""
 
     @property
@@ -117,24 +116,43 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Publication(Decided):
-    """A grid that will be published.
+class Publication:
+    """A grid that will be published: decided, and not charged yet.
 
     Attributes:
+        schema: the table.
+        statement: what is asked of the engine.
+        target: the price, an epsilon or a rho.
+        found: what had to be found of the table before, and what that leaks.
         counted: what is asked of the engine, and how far a person moves it.
         where: only rows for which this holds, as it was said.
     """
 
+    schema: Schema
+    statement: str
+    target: Target
+    found: tuple[tuple[str, PureLoss], ...]
     counted: Counted
     where: str | None
+
+    @property
+    def loss(self) -> PureLoss | ZCDPLoss:
+        """What it leaks."""
+        neighbours = self.schema.unit.neighbours
+        if self.target.rho is not None:
+            return ZCDPLoss(rho=self.target.rho, neighbours=neighbours)
+        assert self.target.epsilon is not None  # noqa: S101 - one of the two is there
+        return PureLoss(epsilon=self.target.epsilon, neighbours=neighbours)
 
     @property
     def asked(self) -> Asked:
         """What is published, for the ledger: the same for equal publications."""
         axes = [axis.to_dict() for axis in self.counted.axes]
         text = question_of(self.schema.name, self.where, self.counted.axes)
-        told = {"publish": {"axes": axes, "where": self.where, "by": "adaptive tree"}}
-        return Asked(text, told, (str(self.epsilon), "None", "None"), ("n",))
+        told = {"axes": axes, "where": self.where, "by": "adaptive tree"}
+        how = {} if self.target.rho is None else {"how": "rho"}
+        price = (str(self.target.epsilon), "None", str(self.target.rho))
+        return Asked(text, {"publish": {**told, **how}}, price, ("n",))
 
     def made(
         self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
@@ -164,7 +182,7 @@ class Publication(Decided):
         keys = np.array(list(cells), dtype=np.int64).reshape(-1, len(shape))
         counts = np.array([totals[0] for totals in cells.values()], dtype=np.int64)
         made = adaptive_tree(
-            Private.sparse(shape, keys, counts), epsilon=self.epsilon,
+            Private.sparse(shape, keys, counts), epsilon=self.target.epsilon, rho=self.target.rho,
             sensitivity=self.counted.sensitivity, neighbours=self.schema.unit.neighbours,
             source=source,
         )  # fmt: skip
@@ -176,13 +194,12 @@ class Publication(Decided):
 
 
 def publication(
-    schema: Schema, engine: Engine, axes: Sequence[Axis], where: str | None, *, epsilon: Exact,
-    found: Sequence[tuple[str, PureLoss]] = (),
+    schema: Schema, engine: Engine, axes: Sequence[Axis], where: str | None, *,
+    epsilon: Exact | None, rho: Exact | None = None, found: Sequence[tuple[str, PureLoss]] = (),
 ) -> Publication:  # fmt: skip
     """Decide everything that needs no data; refused here, nothing was charged."""
-    price = epsilon_of(epsilon)
-    not_below(price, SMALLEST_EPSILON, name="epsilon")
+    target = Target(epsilon=epsilon, rho=rho)
     wanted = counted(schema, axes, where)
-    unit_of(price, wanted.sensitivity)
+    terms_of(epsilon=target.epsilon, rho=target.rho, sensitivity=wanted.sensitivity)
     statement = engine.statement(wanted.request)
-    return Publication(schema, statement, price, tuple(found), wanted, where)
+    return Publication(schema, statement, target, tuple(found), wanted, where)

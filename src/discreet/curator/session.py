@@ -37,7 +37,7 @@ from discreet.noise.source import system_source
 from discreet.privacy.balance import Balance
 from discreet.privacy.budget import Chargeable
 from discreet.privacy.guarantee import Guarantee, same_neighbours
-from discreet.privacy.loss import Loss, PureLoss
+from discreet.privacy.loss import Loss, PureLoss, ZCDPLoss
 from discreet.query.build import Query
 from discreet.query.nested import rollup_plan
 from discreet.query.plan import Plan
@@ -142,7 +142,8 @@ class Session(Questions):
         bins: int | Sequence[int],
         ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]],
         where: str | None = None,
-        epsilon: Exact,
+        epsilon: Exact | None = None,
+        rho: Exact | None = None,
         confidence: Exact | None = None,
     ) -> Published:
         """Charge the budget once, and publish counts that answer any number of questions.
@@ -152,13 +153,14 @@ class Session(Questions):
             bins: how many cells of equal width; for each axis, where there are several.
             ranges: (low, high), from where to where; for each axis, where there are several.
             where: only rows for which this condition holds.
-            epsilon: what it may cost.
+            epsilon: what it may cost, in pure privacy; or
+            rho: in zero-concentrated privacy.
             confidence: of the intervals.
         """
         level = self._level(confidence)
         axes = axes_of(columns, bins, ranges)
         priced = publication(
-            self._schema, self._engine, axes, where, epsilon=epsilon, found=self._found
+            self._schema, self._engine, axes, where, epsilon=epsilon, rho=rho, found=self._found
         )
         self._pay(priced)
         at = datetime.now(UTC)
@@ -203,11 +205,14 @@ class Session(Questions):
         try:
             self._charge([wanted.loss])
         except BudgetExceededError as refusal:
-            price = shown(wanted.loss.epsilon)
+            loss = wanted.loss
+            kind = "rho" if isinstance(loss, ZCDPLoss) else "epsilon"
+            price = shown(loss.rho if isinstance(loss, ZCDPLoss) else loss.epsilon)
             words = (
-                f"this publication costs epsilon {price}, and {self.left} is left; "
-                "nothing was charged. A smaller epsilon has a larger error"
+                f"this publication costs {kind} {price}, and {self.left} is left; "
+                f"nothing was charged. A smaller {kind} has a larger error"
             )
+            words += "; where no rhos are added up, say epsilon=..." if kind == "rho" else ""
             raise BudgetExceededError(
                 words, asked=refusal.asked, left=refusal.left, could=refusal.could
             ) from None

@@ -24,16 +24,16 @@ from numpy.typing import NDArray
 
 from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Exact, probability, whole
-from discreet.mechanisms.geometric import sensitivity_of
 from discreet.noise.source import Source, system_source
-from discreet.privacy.guarantee import Neighbours, PureDP, epsilon_of, neighbours_of
-from discreet.privacy.loss import PureLoss
+from discreet.privacy.guarantee import ZCDP, Neighbours, PureDP
+from discreet.privacy.loss import PureLoss, ZCDPLoss
 from discreet.publish.measured import Answer
 from discreet.publish.tree.domain import Cells
 from discreet.publish.tree.draws import Draws
 from discreet.publish.tree.measured import Measured
 from discreet.publish.tree.measuring import Settings, measure, settings_for
 from discreet.publish.tree.reading import Reading, read
+from discreet.publish.tree.terms import terms_of
 
 __all__ = ["Histogram", "adaptive_tree"]
 
@@ -88,12 +88,12 @@ class Histogram:
         return self.measured.domain.shape
 
     @property
-    def guarantee(self) -> PureDP:
+    def guarantee(self) -> PureDP | ZCDP:
         """What was promised to each person."""
         return self.measured.guarantee
 
     @property
-    def privacy_loss(self) -> PureLoss:
+    def privacy_loss(self) -> PureLoss | ZCDPLoss:
         """What the release leaked."""
         return self.measured.privacy_loss
 
@@ -226,7 +226,8 @@ def _answer(value: float, drawn: Array, confidence: Exact) -> Answer:
 def adaptive_tree(
     cells: Array | Cells,
     *,
-    epsilon: Exact,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
     sensitivity: int = 1,
     neighbours: Neighbours = "add_or_remove",
     settings: Settings | None = None,
@@ -234,30 +235,26 @@ def adaptive_tree(
 ) -> Histogram:
     """Publish counts by measuring an adaptive tree: the default way to publish a histogram.
 
-    Guarantee. Epsilon-differentially private, if neighbours' cells differ by an integer vector with
-    L1 norm at most `sensitivity`: 1 where a person has one row and is added or removed, 2 where one
-    is replaced, more where a person has more rows.
+    Guarantee. Epsilon-differentially private, or rho-zero-concentrated differentially private, if
+    neighbours' cells differ by an integer vector with L1 norm at most `sensitivity`: 1 where a
+    person has one row and is added or removed, 2 where one is replaced, more where a person has
+    more rows.
     Neighbours. As said in `neighbours`; the sensitivity must hold under that relation.
     Assumes. The shape is public. Counts beyond 2^62 are cut to that.
-    Proof. `discreet.publish.tree.measured`; what follows the measuring sees public values only.
+    Proof. `discreet.publish.tree.terms`; what follows the measuring sees public values only.
     Tested by tests/publish/tree/test_measuring.py
 
     Args:
         cells: an integer array of one to three dimensions, or `Cells.sparse(shape, keys, counts)`.
-        epsilon: the privacy parameter, exact as typed.
+        epsilon: what it may cost in pure privacy, exact as typed: geometric noise; or
+        rho: in zero-concentrated privacy: discrete Gaussian noise.
         sensitivity: the L1 bound.
         neighbours: "add_or_remove" or "replace".
         settings: how to measure and read; by default those for the number of dimensions.
         source: for tests; the default is the system's randomness.
     """
+    terms = terms_of(epsilon=epsilon, rho=rho, sensitivity=sensitivity, neighbours=neighbours)
     private = cells if isinstance(cells, Cells) else Cells.dense(cells)
     chosen = settings or settings_for(private.domain)
-    measured = measure(
-        private,
-        epsilon=epsilon_of(epsilon),
-        sensitivity=sensitivity_of(sensitivity),
-        neighbours=neighbours_of(neighbours),
-        settings=chosen,
-        source=source or system_source(),
-    )
+    measured = measure(private, terms=terms, settings=chosen, source=source or system_source())
     return Histogram(measured, chosen)

@@ -5,7 +5,7 @@ import pytest
 from tests.publish.tree.made import ROWS, measured
 
 from discreet.publish.tree.levels import POINTS, levels_of
-from discreet.publish.tree.measured import UNITS
+from discreet.publish.tree.terms import UNITS
 
 
 def test_children_parents_and_padding():

@@ -1,7 +1,5 @@
 """The account of every cell, added up in integers."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +7,8 @@ from hypothesis import strategies as st
 
 from discreet.errors import BudgetExceededError, ParameterError
 from discreet.publish.tree.domain import Domain
-from discreet.publish.tree.measured import UNITS, Account, Measured, Request, joined, unit_of
+from discreet.publish.tree.measured import Account, Measured, Request, joined
+from discreet.publish.tree.terms import UNITS, terms_of
 
 measurements = st.lists(
     st.integers(0, 3).flatmap(
@@ -58,21 +57,32 @@ def test_units_that_would_wrap_are_refused():
         account.charge(request([(0, 0, 1), (0, 0, 2**63 - 1)]))
 
 
-def test_noise_that_does_not_fit_64_bits_is_refused():
-    assert unit_of(Fraction(1, 1 << 40), 1) == Fraction(1, 1 << 56)
-    for epsilon, sensitivity in ((Fraction(1, (1 << 40) + 1), 1), (Fraction(1, 2), 1 << 40)):
-        with pytest.raises(ParameterError, match="64 bits"):
-            unit_of(epsilon, sensitivity)
-
-
-def test_rates_are_whole_units_of_epsilon_over_sensitivity():
+def test_what_was_measured_says_what_it_promises():
     both = joined([request([(0, 0, 7)]), request([(1, 1, UNITS - 7)])])
-    measured = Measured(
-        Domain((2,)), Fraction(1, 3), 5, "replace", both.depth, both.node, both.units, both.units
-    )
-    assert measured.unit * UNITS == Fraction(1, 15)
-    assert measured.rate.sum() == pytest.approx(1 / 15)
-    assert measured.guarantee.epsilon == Fraction(1, 3)
-    assert measured.guarantee.neighbours == measured.privacy_loss.neighbours == "replace"
-    assert measured.privacy_loss.epsilon == Fraction(1, 3)
+    columns = (both.depth, both.node, both.units, both.units)
+    terms = terms_of(epsilon="1/3", sensitivity=5, neighbours="replace")
+    measured = Measured(Domain((2,)), terms, *columns)
+    assert measured.sharpness.sum() == pytest.approx(1 / 15)
+    assert measured.guarantee == terms.guarantee
+    assert measured.privacy_loss == terms.privacy_loss
     assert len(both) == 2
+
+
+@pytest.mark.parametrize("price", [{"epsilon": "1/3"}, {"rho": "1/7"}])
+def test_what_was_measured_can_be_written_down(price):
+    rows = request([(0, 0, 7), (1, 1, UNITS - 7)])
+    terms = terms_of(**price, sensitivity=5, neighbours="replace")
+    measured = Measured(Domain((2,)), terms, rows.depth, rows.node, rows.units, rows.units)
+    values = measured.to_dict()
+    assert Measured.from_dict(values).to_dict() == values
+    assert Measured.from_dict(values).terms == terms
+    for wrong in (
+        {**values, "rho": "1/9", "epsilon": "1/9"},
+        {**values, "more": 1},
+        {name: value for name, value in values.items() if name != "sensitivity"},
+        {name: value for name, value in values.items() if name != "node"},
+        {**values, "units": [7, UNITS]},
+        {**values, "node": [0, 2]},
+    ):
+        with pytest.raises((ParameterError, BudgetExceededError)):
+            Measured.from_dict(wrong)

@@ -2,28 +2,18 @@
 
 import itertools
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from discreet.errors import RangeError
-from discreet.noise.geometric import Geometric
 from discreet.noise.source import system_source
-from discreet.publish.tree import measuring
 from discreet.publish.tree.domain import Cells, Domain
-from discreet.publish.tree.measured import UNITS
-from discreet.publish.tree.measuring import (
-    SCRAP,
-    added,
-    measure,
-    noise,
-    planning,
-    settings_for,
-    stages,
-)
+from discreet.publish.tree.measuring import SCRAP, added, measure, planning, settings_for, stages
+from discreet.publish.tree.terms import UNITS, Concentrated, Pure, terms_of
 
-F = Fraction
+PRICES = {"epsilon": 1, "rho": "1/2"}
+"""One account of either kind; the same script then leads to much the same decisions."""
 SHAPES = [(8,), (5,), (2, 4), (3, 2), (2, 2, 2), (1,), (2,)]
 SCRIPTS = list(itertools.product((-3, 5, 500), repeat=4))
 """Published values by turns: nobody, a few, many. At epsilon 1 they lead to all decisions."""
@@ -38,7 +28,7 @@ class Watched(Cells):
         return self.last
 
 
-def transcript(monkeypatch, counts, script, *, sensitivity=1, step=1):
+def transcript(monkeypatch, counts, script, *, sensitivity=1, step=1, kind="epsilon"):
     """What `measure` asks when the noise happens to make the published values those of a script.
 
     A stage goes down one depth, so that eight cells have three, with stopping and joining between.
@@ -46,19 +36,19 @@ def transcript(monkeypatch, counts, script, *, sensitivity=1, step=1):
     The values go by turns through the script, so that they do not depend on the counts.
     """
     cells = Watched.dense(counts)
-    epsilon, units, turn = F(1), [], itertools.cycle(script)
+    terms = terms_of(**{kind: PRICES[kind]}, sensitivity=sensitivity)
+    units, turn = [], itertools.cycle(script)
 
-    def scripted(asked, unit, source):
-        assert unit == epsilon / (sensitivity * UNITS)
+    def scripted(self, asked, source):
+        assert self == terms
         units.append(asked.tolist())
         return np.array([next(turn) for _ in asked]) - cells.last
 
-    monkeypatch.setattr(measuring, "noise", scripted)
+    for law in (Pure, Concentrated):
+        monkeypatch.setattr(law, "noise", scripted)
     measured = measure(
         cells,
-        epsilon=epsilon,
-        sensitivity=sensitivity,
-        neighbours="add_or_remove",
+        terms=terms,
         settings=replace(settings_for(cells.domain), step=step),
         source=system_source(),
     )
@@ -84,12 +74,14 @@ def held(domain, depth, node):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("step", [1, 2, 3])
-def test_no_cell_is_spent_on_more_than_its_account_and_some_on_all_of_it(monkeypatch, shape, step):
+@pytest.mark.parametrize(("step", "kind"), [(1, "epsilon"), (2, "epsilon"), (3, "rho"), (1, "rho")])
+def test_no_cell_is_spent_on_more_than_its_account_and_some_on_all_of_it(
+    monkeypatch, shape, step, kind
+):
     """Cell by cell, over scripts that lead to every kind of decision."""
     fullest = 0
     for script in SCRIPTS:
-        spent = spending(monkeypatch, shape, script, step)
+        spent = spending(monkeypatch, shape, script, step, kind)
         assert spent.max() <= UNITS
         assert spent.min() > UNITS - 4 * SCRAP  # joining wastes next to nothing
         fullest = max(fullest, int(spent.max()))
@@ -105,11 +97,11 @@ def test_accounts_hold_where_siblings_with_different_accounts_are_joined(monkeyp
         assert UNITS - 8 * SCRAP < spent.min() <= spent.max() <= UNITS
 
 
-def spending(monkeypatch, shape, script, step):
+def spending(monkeypatch, shape, script, step, kind="epsilon"):
     """Units spent on each cell, added up one by one."""
     domain, nobody = Domain(shape), np.zeros(shape, dtype=np.int64)
     spent = np.zeros(shape, dtype=np.int64)
-    asked, units, _ = transcript(monkeypatch, nobody, script, step=step)
+    asked, units, _ = transcript(monkeypatch, nobody, script, step=step, kind=kind)
     for (depths, nodes), taken in zip(asked, units, strict=True):
         for depth, node, unit in zip(depths, nodes, taken, strict=True):
             inside = held(domain, depth, node)
@@ -120,14 +112,15 @@ def spending(monkeypatch, shape, script, step):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("script", SCRIPTS[::20])
-def test_what_is_asked_depends_on_published_values_only(monkeypatch, shape, script):
+@pytest.mark.parametrize("kind", PRICES)
+def test_what_is_asked_depends_on_published_values_only(monkeypatch, shape, script, kind):
     """Every dataset meets the same questions at the same answers: few people, and many.
 
     A true count that took part in a decision would show between these: 0 and 2,000 in a cell lie on
     either side of every threshold.
     """
     datasets = [*people(shape, 1), *(2000 * counts for counts in people(shape, 1))]
-    every = [transcript(monkeypatch, counts, script)[:2] for counts in datasets]
+    every = [transcript(monkeypatch, counts, script, kind=kind)[:2] for counts in datasets]
     assert all(each == every[0] for each in every)
 
 
@@ -158,39 +151,38 @@ def test_the_loss_is_at_most_epsilon_and_reaches_it(monkeypatch, shape, sensitiv
     assert worst == UNITS * sensitivity
 
 
-@pytest.mark.parametrize("units", [1, 7, 4588, UNITS])
-def test_a_quotient_of_a_geometric_value_is_geometric(units):
-    """P(floor(G/k) = j) is the sum of k masses of G: the law at k times the rate."""
-    unit = F(1, 1000)
-    fine, coarse = Geometric(unit), Geometric(units * unit)
-    for j in (0, 1, 5):
-        inside = fine.cumulative(units * (j + 1) - 1) - (fine.cumulative(units * j - 1) if j else 0)
-        assert inside == pytest.approx(coarse.mass(j), rel=1e-9, abs=1e-15)
+@pytest.mark.parametrize("shape", [(8,), (5,), (2, 4), (2, 2, 2)])
+@pytest.mark.parametrize("sensitivity", [1, 2, 3])
+def test_the_concentrated_loss_is_at_most_rho_and_reaches_it(monkeypatch, shape, sensitivity):
+    """In exact integers, over all moves d of the cells with |d|_1 <= sensitivity and all scripts.
+
+    Given the values, the divergence of order a of one node is at most a (its move)^2/(2 variance),
+    with equality for whole a; the theorem's sum is that of units (its move)^2, in units of
+    rho/(UNITS sensitivity^2). Moves go up and down and over several cells, as a person's may.
+    """
+    domain = Domain(shape)
+    moves = np.array(list(moved(domain.cells, sensitivity)))
+    worst = 0
+    for script in SCRIPTS[:: 1 if sensitivity == 1 else 9]:
+        nobody = np.zeros(shape, dtype=np.int64)
+        _, _, measured = transcript(
+            monkeypatch, nobody, script, sensitivity=sensitivity, kind="rho"
+        )
+        nodes = zip(measured.depth.tolist(), measured.node.tolist(), strict=True)
+        holds = np.stack([held(domain, *node).ravel() for node in nodes])
+        worst = max(worst, int((measured.units @ (holds.astype(np.int64) @ moves.T) ** 2).max()))
+    assert worst == UNITS * sensitivity**2
 
 
-def test_noise_is_the_difference_of_two_such_quotients(monkeypatch):
-    drawn = iter([np.array([9, 10, 700]), np.array([0, 21, 3])])
-
-    class Fixed:
-        def many(self, size, source):
-            return next(drawn)
-
-    rates = []
-    monkeypatch.setattr(measuring, "one_sided", lambda rate: rates.append(rate) or Fixed())
-    found = noise(np.array([5, 10, 7]), F(1, 10), system_source())
-    assert found.tolist() == [9 // 5 - 0, 10 // 10 - 21 // 10, 700 // 7 - 0]
-    assert rates == [F(1, 10)]
-
-
-@pytest.mark.statistical
-def test_noise_has_the_variance_of_its_rate():
-    """False alarm below 1e-9: 2e5 draws, eight standard deviations of the sample variance."""
-    units = np.repeat([1 << 12, UNITS], 200_000)
-    found = noise(units, F(1, 2) / UNITS, system_source())
-    for part, rate in ((found[:200_000], 1 / 32), (found[200_000:], 1 / 2)):
-        a = np.exp(-rate)
-        variance = 2 * a / (1 - a) ** 2
-        assert np.var(part) == pytest.approx(variance, rel=8 * (6 / 200_000) ** 0.5)
+def moved(cells, most):
+    """All whole vectors with |d|_1 <= most."""
+    for size in range(most + 1):
+        for chosen in itertools.combinations_with_replacement(range(cells), size):
+            for signs in itertools.product((-1, 1), repeat=size):
+                d = np.zeros(cells, dtype=np.int64)
+                for cell, sign in zip(chosen, signs, strict=True):
+                    d[cell] += sign
+                yield d
 
 
 def test_sums_that_leave_64_bits_are_refused():
@@ -201,7 +193,8 @@ def test_sums_that_leave_64_bits_are_refused():
 
 
 def test_a_plan_stops_when_it_is_told_that_nobody_is_there():
-    plan = planning(Domain((1 << 30,)), 1 / UNITS, settings_for(Domain((1 << 30,))))
+    domain = Domain((1 << 30,))
+    plan = planning(domain, terms_of(epsilon=1), settings_for(domain))
     request, asked = next(plan), 0
     try:
         while asked < 50:
@@ -215,7 +208,7 @@ def test_a_plan_stops_when_it_is_told_that_nobody_is_there():
 def test_few_people_are_counted_again():
     domain = Domain((64,))
     for total, second in ((100, True), (10_000, False)):
-        plan = planning(domain, 1 / UNITS, settings_for(domain))
+        plan = planning(domain, terms_of(epsilon=1), settings_for(domain))
         next(plan)
         request = plan.send(np.array([total]))
         assert (request.depth.tolist() == [0]) == second

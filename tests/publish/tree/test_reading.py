@@ -5,9 +5,9 @@ import pytest
 from tests.publish.tree.made import ROWS, measured
 from tests.publish.tree.plainly import random_tree, read_plainly
 
-from discreet.publish.tree.measured import UNITS
 from discreet.publish.tree.prior import Prior
 from discreet.publish.tree.reading import read
+from discreet.publish.tree.terms import UNITS
 
 PRIOR = Prior(empty=0.3, even=0.15, weights=(0.3, 0.1, 0.15), alphas=(1, 0.15, 6))
 
@@ -25,7 +25,7 @@ def drawn(rng, size, share=0.5):
     return shares[way, np.arange(size)]
 
 
-def weighed(rows, size=1_000_000, highest=250.0):
+def weighed(rows, size=1_000_000, highest=250.0, rho=None):
     """Posterior means of the cells of a tree of four, by importance sampling; repeatable."""
     rng = np.random.default_rng(8)
     root = rng.uniform(0, highest, size)
@@ -37,7 +37,8 @@ def weighed(rows, size=1_000_000, highest=250.0):
     for depth, node, units, value in rows:
         width = 4 >> depth
         count = cells[node * width : (node + 1) * width].sum(axis=0)
-        log -= units / UNITS * np.abs(value - count)
+        part = units / UNITS
+        log -= part * np.abs(value - count) if rho is None else part * rho * (value - count) ** 2
     weight = np.exp(log - log.max())
     return cells @ weight / weight.sum()
 
@@ -51,11 +52,13 @@ def weighed(rows, size=1_000_000, highest=250.0):
         [(0, 0, 6000, 5), *[(2, node, 12000, value) for node, value in enumerate((0, -6, 9, 1))]],
     ],
 )
-def test_means_are_those_of_the_posterior(rows):
+@pytest.mark.parametrize("rho", [None, 0.02])
+def test_means_are_those_of_the_posterior(rows, rho):
     """To a tenth of the noise's deviation, of which 24 points and the sampling take their part."""
-    cells = weighed(rows)
-    levels = read(measured((4,), rows), PRIOR, rounds=0).levels
-    deviation = 2**0.5 * UNITS / max(row[2] for row in rows)
+    cells = weighed(rows, rho=rho)
+    found = measured((4,), rows, rho=rho)
+    levels = read(found, PRIOR, rounds=0).levels
+    deviation = 2**0.5 / float(found.sharpness.max())
     for depth, level in enumerate(levels):
         expected = cells.reshape(1 << depth, -1).sum(axis=1)[level.nodes]
         assert level.mean == pytest.approx(expected, abs=0.1 * deviation)

@@ -42,9 +42,8 @@ class Draws:
     def __init__(self, reading: Reading, size: int) -> None:
         self.reading, self.size = reading, size
         measured = reading.measured
-        held = sha256(
-            repr((measured.domain.shape, measured.epsilon, measured.sensitivity)).encode()
-        )
+        said = sorted(measured.terms.to_dict().items())
+        held = sha256(repr((measured.domain.shape, said)).encode())
         for column in (measured.depth, measured.node, measured.units, measured.value):
             held.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         self._name = held.digest()

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.publish.tree.measured import Measured
+from discreet.publish.tree.terms import Terms
 
 __all__ = ["POINTS", "Level", "levels_of"]
 
@@ -39,7 +40,8 @@ class Level:
         nodes: their numbers.
         left, right: the places of their children in the next level, or -1.
         share: the left half's share of the real cells.
-        place, value, rate: the measurements, each of the node at this place.
+        place, value, sharpness: the measurements, each of the node at this place.
+        terms: the law of their noise.
         estimate, variance: by least squares, from the measurements of the whole tree.
         low, high: the bounds of the grid.
         up: the likelihood of everything measured in and below the node, on its grid.
@@ -52,7 +54,8 @@ class Level:
     share: Array
     place: Array
     value: Array
-    rate: Array
+    sharpness: Array
+    terms: Terms
     estimate: Array = field(default_factory=lambda: _EMPTY)
     variance: Array = field(default_factory=lambda: _EMPTY)
     low: Array = field(default_factory=lambda: _EMPTY)
@@ -82,8 +85,8 @@ class Level:
         """Of the node's own measurements, on its grid, divided by its largest value."""
         grid = self.grid
         log = np.zeros_like(grid)
-        distance = np.abs(self.value[:, None] - grid[self.place])
-        np.subtract.at(log, self.place, self.rate[:, None] * distance)
+        distance = self.value[:, None] - grid[self.place]
+        np.subtract.at(log, self.place, self.terms.unlikely(self.sharpness[:, None], distance))
         log -= log.max(axis=1, keepdims=True)
         return np.asarray(np.exp(log))
 
@@ -97,7 +100,7 @@ def levels_of(measured: Measured) -> list[Level]:
 
 
 def _tables(measured: Measured) -> list[Level]:
-    domain, rate = measured.domain, measured.rate
+    domain, sharpness = measured.domain, measured.sharpness
     deepest = int(measured.depth.max())
     found: list[Level] = []
     below: Array | None = None
@@ -117,7 +120,8 @@ def _tables(measured: Measured) -> list[Level]:
                 share=_share(measured, depth, nodes),
                 place=np.searchsorted(nodes, own),
                 value=measured.value[here].astype(float),
-                rate=rate[here],
+                sharpness=sharpness[here],
+                terms=measured.terms,
             )
         )
         below = nodes
@@ -149,7 +153,7 @@ def _least_squares(levels: list[Level]) -> None:
     for level in reversed(levels):
         weight = np.zeros(len(level.nodes))
         total = np.zeros(len(level.nodes))
-        precision = level.rate**2 / 2
+        precision = level.sharpness**2 / 2
         np.add.at(weight, level.place, precision)
         np.add.at(total, level.place, precision * level.value)
         children = np.zeros(len(level.nodes))

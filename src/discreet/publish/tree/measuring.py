@@ -2,12 +2,8 @@
 
 `planning` decides; it is handed published values only. `measure` alone sees private cells: it
 counts the nodes that a plan asks for, charges their account, adds noise, and hands the noisy values
-back. The guarantee is the theorem of `discreet.publish.tree.measured`, and rests on nothing that a
+back. The guarantee is the theorem of `discreet.publish.tree.terms`, and rests on nothing that a
 plan does, because the account is checked, in integers, before each draw.
-
-Noise. For a geometric G of rate u and an integer k, floor(G/k) is geometric of rate ku, exactly. So
-all rates, which are whole multiples of one unit, come from one table: two draws at the unit's rate,
-each divided by the units of its node, and subtracted.
 
 The plan. The root gets a small share. At each stage every active node's descendants at the stage's
 depth are measured with a part of its account that leaves enough for as many further stages as its
@@ -21,21 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.sampler import fitting, one_sided
+from discreet.noise.sampler import fitting
 from discreet.noise.source import Source
-from discreet.privacy.guarantee import Neighbours
 from discreet.publish.tree.domain import Cells, Domain
-from discreet.publish.tree.measured import UNITS, Account, Measured, Request, joined, unit_of
+from discreet.publish.tree.measured import Account, Measured, Request, joined
 from discreet.publish.tree.prior import Prior
 from discreet.publish.tree.reading import Reading, read
+from discreet.publish.tree.terms import UNITS, Terms
 
-__all__ = ["Settings", "measure", "noise", "planning", "settings_for"]
+__all__ = ["Settings", "measure", "planning", "settings_for"]
 
 Array = NDArray[Any]
 Plan = Generator[Request, Array, None]
@@ -48,11 +43,13 @@ class Settings:
     Attributes:
         root: the share of the account for the count of everybody.
         again: a share, and a limit: everybody is counted again with this share if their number
-            times epsilon seems to be below the limit. A share of 0 means never.
+            times the sharpness of a whole account (epsilon) seems to be below the limit. A share of
+            0 means never.
         step: how many depths one stage goes down.
         thrift: how much of an account is kept for later stages; more keeps more.
-        stop: a node is not looked into if its expected count times its account is below this.
-        join: stopped siblings are joined if their expected count times their account is below.
+        stop: a node is not looked into if its expected count times the sharpness that is left of
+            its account is below this.
+        join: stopped siblings are joined if their expected count times theirs is below this.
         prior: how counts are believed to fall.
         rounds: how often the prior's weights are learned, in the last reading and in the stages.
     """
@@ -97,33 +94,24 @@ def settings_for(domain: Domain) -> Settings:
     return LINE if len(domain.shape) == 1 else PLANE
 
 
-def measure(
-    cells: Cells,
-    *,
-    epsilon: Fraction,
-    sensitivity: int,
-    neighbours: Neighbours,
-    settings: Settings,
-    source: Source,
-) -> Measured:
+def measure(cells: Cells, *, terms: Terms, settings: Settings, source: Source) -> Measured:
     """Publish noisy counts of a tree's nodes: the only function that sees private cells.
 
-    Guarantee. Epsilon-differentially private for neighbours whose cells differ by an integer vector
-    with L1 norm at most `sensitivity`.
+    Guarantee. As the terms say, for neighbours whose cells differ by an integer vector with L1 norm
+    at most their sensitivity.
     Assumes. The sensitivity is a true bound.
-    Proof. At the top of `discreet.publish.tree.measured`; the plan is a function of values already
+    Proof. At the top of `discreet.publish.tree.terms`; the plan is a function of values already
     published, and the account is checked before every draw.
     Tested by tests/publish/tree/test_measuring.py
     """
-    unit = unit_of(epsilon, sensitivity)
-    account, plan = Account(cells.domain), planning(cells.domain, float(unit), settings)
+    account, plan = Account(cells.domain), planning(cells.domain, terms, settings)
     asked: list[Request] = []
     published: list[Array] = []
     request = next(plan, None)
     while request is not None:
         account.charge(request)
         exact = cells.count(request.depth, request.node)
-        published.append(added(exact, noise(request.units, unit, source)))
+        published.append(added(exact, terms.noise(request.units, source)))
         asked.append(request)
         try:
             request = plan.send(published[-1])
@@ -131,22 +119,7 @@ def measure(
             request = None
     every = joined(asked)
     return Measured(
-        domain=cells.domain,
-        epsilon=epsilon,
-        sensitivity=sensitivity,
-        neighbours=neighbours,
-        depth=every.depth,
-        node=every.node,
-        units=every.units,
-        value=np.concatenate(published),
-    )
-
-
-def noise(units: Array, unit: Fraction, source: Source) -> Array:
-    """Two-sided geometric noise of rate units * unit for each number, exactly."""
-    draws = one_sided(unit)
-    return np.asarray(
-        draws.many(len(units), source) // units - draws.many(len(units), source) // units
+        cells.domain, terms, every.depth, every.node, every.units, np.concatenate(published)
     )
 
 
@@ -172,15 +145,15 @@ def stages(domain: Domain, settings: Settings) -> list[int]:
     return [*range(settings.step, domain.depth, settings.step), domain.depth]
 
 
-def planning(domain: Domain, unit: float, settings: Settings) -> Plan:
+def planning(domain: Domain, terms: Terms, settings: Settings) -> Plan:
     """Ask for measurements step by step, given the values of the earlier ones."""
-    seen = _Seen(domain, unit)
+    seen = _Seen(domain, terms)
     depths = stages(domain, settings) if domain.depth else []
     active = yield from _everybody(seen, settings if depths else None)
     above = 0
     for stage, depth in enumerate(depths):
         left = len(depths) - 1 - stage
-        request = _descend(domain, active, (above, depth), left, unit, settings)
+        request = _descend(seen, active, (above, depth), left, settings)
         if not len(request):
             return
         yield from seen.ask(request)
@@ -190,8 +163,8 @@ def planning(domain: Domain, unit: float, settings: Settings) -> Plan:
         reading = read(seen.measured(), settings.prior, rounds=settings.rounds[1])
         level = reading.levels[depth]
         mean = level.mean[np.searchsorted(level.nodes, request.node)]
-        going = (mean * rest * unit >= settings.stop) & (rest > 0)
-        last = _joined_up(reading, depth, request.node[~going], rest[~going], unit, settings)
+        going = (mean * terms.sharpness(rest) >= settings.stop) & (rest > 0)
+        last = _joined_up(reading, depth, request.node[~going], rest[~going], settings)
         if len(last):
             yield from seen.ask(last)
         active = _Active(request.node[going], rest[going], mean[going])
@@ -202,7 +175,7 @@ def planning(domain: Domain, unit: float, settings: Settings) -> Plan:
 
 def _everybody(seen: _Seen, settings: Settings | None) -> Generator[Request, Array, _Active]:
     """Count the root, again if there seem to be few; with all its account if nothing follows."""
-    least = 1 / (seen.unit * UNITS)
+    least = 1 / float(seen.terms.sharpness(np.array(UNITS)))
     share = int(settings.root * UNITS) if settings else UNITS
     yield from seen.ask(_root(share))
     total = float(seen.values[0][0])
@@ -221,8 +194,8 @@ def _root(units: int) -> Request:
 class _Seen:
     """What has been asked and answered so far."""
 
-    def __init__(self, domain: Domain, unit: float) -> None:
-        self.domain, self.unit = domain, unit
+    def __init__(self, domain: Domain, terms: Terms) -> None:
+        self.domain, self.terms = domain, terms
         self.requests: list[Request] = []
         self.values: list[Array] = []
 
@@ -236,15 +209,9 @@ class _Seen:
         """Everything so far, as if it were all."""
         every = joined(self.requests)
         return Measured(
-            domain=self.domain,
-            epsilon=Fraction(self.unit) * UNITS,
-            sensitivity=1,
-            neighbours="add_or_remove",
-            depth=every.depth,
-            node=every.node,
-            units=every.units,
-            value=np.concatenate(self.values),
-        )
+            self.domain, self.terms, every.depth, every.node, every.units,
+            np.concatenate(self.values),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,43 +220,35 @@ class _Stage(Request):
 
 
 def _descend(
-    domain: Domain,
-    active: _Active,
-    depths: tuple[int, int],
-    left: int,
-    unit: float,
-    settings: Settings,
+    seen: _Seen, active: _Active, depths: tuple[int, int], left: int, settings: Settings
 ) -> _Stage:
     """The descendants of active nodes with their units, and what is kept of their accounts."""
     above, depth = depths
     fan = 1 << (depth - above)
-    promised = np.log(np.maximum(active.mean * active.account * unit / settings.stop, 1e-300))
+    seems = active.mean * seen.terms.sharpness(active.account)
+    promised = np.log(np.maximum(seems / settings.stop, 1e-300))
     further = np.clip(promised / np.log(fan), 0, left)
     spent = np.floor(active.account / (1 + settings.thrift * further)).astype(np.int64)
     spent = np.clip(spent, 1, active.account)
     node = (active.node[:, None] * fan + np.arange(fan)).ravel()
-    real = domain.real(depth, node) > 0
+    real = seen.domain.real(depth, node) > 0
     units, kept = (np.repeat(each, fan)[real] for each in (spent, active.account - spent))
     node = node[real]
     return _Stage(np.full(node.shape, depth), node, units, kept)
 
 
 def _joined_up(
-    reading: Reading,
-    depth: int,
-    node: Array,
-    account: Array,
-    unit: float,
-    settings: Settings,
+    reading: Reading, depth: int, node: Array, account: Array, settings: Settings
 ) -> Request:
     """The stopped nodes, siblings joined where they are small, with all their accounts."""
+    sharpness = reading.measured.terms.sharpness
     out: list[Request] = []
     while len(node):
         level = reading.levels[depth - 1]
         first = np.flatnonzero((node[:-1] ^ 1) == node[1:])  # sorted, so the left one comes first
         least = np.minimum(account[first], account[first + 1])
         mean = level.mean[np.searchsorted(level.nodes, node[first] >> 1)]
-        small = (mean * least * unit < settings.join) & (depth > 1)
+        small = (mean * sharpness(least) < settings.join) & (depth > 1)
         first, least = first[small], least[small]
         kept = account > 0
         kept[first] = kept[first + 1] = False

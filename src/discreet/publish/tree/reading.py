@@ -2,8 +2,9 @@
 
 Model. The count of the root is at least 0 and flat; a node's count n falls on its halves as t and
 n - t, independently for each node, as `Prior` says. A measurement y at rate e has the likelihood
-exp(-e |y - n|). The tree has no loops, so the posterior is found exactly, up to the grids, by two
-passes. With U(n) the likelihood of everything measured in and below a node,
+exp(-e |y - n|), or exp(-(y - n)^2/(2 v)) where its noise is Gaussian of variance v. The tree has no
+loops, so the posterior is found exactly, up to the grids, by two passes. With U(n) the likelihood
+of everything measured in and below a node,
 
     U_v(n) = L_v(n) [ empty/2 (U_l(0) U_r(n) + U_l(n) U_r(0)) + even U_l(qn) U_r((1-q)n)
              + sum_i w_i integral U_l(n sin^2) U_r(n cos^2) dBeta_i ]
@@ -36,6 +37,8 @@ Array = NDArray[Any]
 ROWS = 1 << 11
 """Pairs of a node and a point that are worked on at a time, so that they stay in the cache."""
 _NEGLIGIBLE = 1e-7
+_LEAST = 1e-250
+"""Likelihoods below this are taken as 0: next to others they are, and their inverses overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +79,8 @@ def _up(levels: list[Level], likelihoods: list[Array], weights: Array, prior: Pr
             found = ways(level, child, np.repeat(some, POINTS), counts.ravel(), prior)
             level.up[some] *= found.total(weights[depth]).reshape(counts.shape)
         largest = level.up.max(axis=1, keepdims=True)
-        lost = ~(largest[:, 0] > 0)
-        level.up /= np.where(largest > 0, largest, 1.0)
+        lost = ~(largest[:, 0] > _LEAST)
+        level.up /= np.where(largest > _LEAST, largest, 1.0)
         level.up[lost] = own[lost]
 
 
@@ -109,7 +112,8 @@ def _pass_on(child: Level, split: Ways, belief: Array, weights: Array) -> Array:
     """Carry the belief in counts to the children; returns how much of it went which way."""
     chances, sums = split.chances(weights)
     total = sums.sum(axis=0)
-    scale = np.where(total > 0, belief / np.where(total > 0, total, 1.0), 0.0)
+    known = total > _LEAST
+    scale = np.where(known, belief / np.where(known, total, 1.0), 0.0)
     chances *= scale
     _spread(child, *split.left, chances)
     _spread(child, *split.right, chances)
