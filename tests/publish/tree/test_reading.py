@@ -5,6 +5,7 @@ import pytest
 from tests.publish.tree.made import ROWS, measured
 from tests.publish.tree.plainly import random_tree, read_plainly
 
+from discreet.publish.tree import reading as reading_module
 from discreet.publish.tree.prior import Prior
 from discreet.publish.tree.reading import read
 from discreet.publish.tree.terms import UNITS
@@ -121,3 +122,14 @@ def test_contradictions_are_survived():
     for level in reading.levels:
         assert np.all(np.isfinite(level.mean))
         assert np.all(level.mean >= 0)
+
+
+def test_what_is_not_kept_is_found_anew(monkeypatch):
+    """The same beliefs, up to the order of additions, whether there is room for all or for none."""
+    rows = [(0, 0, 6000, 500), *[(5, node, 12000, 3 * node) for node in range(32)]]
+    kept = read(measured((32,), rows), PRIOR, rounds=2)
+    monkeypatch.setattr(reading_module, "KEPT", 0)
+    monkeypatch.setattr(reading_module, "ROWS", 100)
+    anew = read(measured((32,), rows), PRIOR, rounds=2)
+    for one, other in zip(kept.levels, anew.levels, strict=True):
+        assert one.belief == pytest.approx(other.belief, rel=1e-9, abs=1e-12)

@@ -7,7 +7,7 @@ from tests.publish.tree.made import ROWS, measured
 
 from discreet.publish.tree.levels import levels_of
 from discreet.publish.tree.prior import Prior
-from discreet.publish.tree.splitting import ANGLES, interpolated, ways
+from discreet.publish.tree.splitting import ANGLES, interpolated, places
 
 PRIOR = Prior(empty=0.3, even=0.2, weights=(0.3, 0.2), alphas=(1, 6))
 MIDDLES = (np.arange(200_000) + 0.5) / 200_000
@@ -38,7 +38,7 @@ def test_interpolation():
 @pytest.mark.parametrize("count", [0.5, 20.0, 37.0, 60.0])
 def test_chances_are_the_integrals(place, count):
     level, child = looked_up()
-    found = ways(level, child, np.array([place]), np.array([count]), PRIOR)
+    found = places(level, child, np.array([place]), np.array([count]), PRIOR).ways(child)
     weights = PRIOR.start
     left, right = 2 * place, 2 * place + 1
 
@@ -59,7 +59,7 @@ def test_chances_are_the_integrals(place, count):
 
 def test_nothing_falls_on_both_halves_as_nothing():
     level, child = looked_up()
-    found = ways(level, child, np.array([0]), np.array([0.0]), PRIOR)
+    found = places(level, child, np.array([0]), np.array([0.0]), PRIOR).ways(child)
     both = child.up[0, 0] * child.up[1, 0]
     assert found.total(PRIOR.start)[0] == pytest.approx(both)
     assert found.chances(PRIOR.start)[0].sum() == pytest.approx(both)
@@ -67,5 +67,5 @@ def test_nothing_falls_on_both_halves_as_nothing():
 
 def test_halves_that_cannot_make_the_whole_have_no_chance():
     level, child = looked_up()
-    found = ways(level, child, np.array([0]), np.array([10_000.0]), PRIOR)
+    found = places(level, child, np.array([0]), np.array([10_000.0]), PRIOR).ways(child)
     assert found.total(PRIOR.start)[0] == 0

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from discreet.noise.source import KeyedSource
 from discreet.publish.tree.levels import Level
 from discreet.publish.tree.reading import Reading
-from discreet.publish.tree.splitting import ways
+from discreet.publish.tree.splitting import places as places_of
 
 __all__ = ["Draws"]
 
@@ -127,7 +127,7 @@ class Draws:
 
     def _drawn(self, depth: int, at: Array, counts: Array, source: KeyedSource) -> Array:
         level, child = self.reading.levels[depth], self.reading.levels[depth + 1]
-        found = ways(level, child, at, counts, self.reading.prior)
+        found = places_of(level, child, at, counts, self.reading.prior).ways(child)
         chances, _ = found.chances(self.reading.weights[depth])
         upto = np.cumsum(chances, axis=0)
         target = _uniform(source, len(at)) * upto[-1]

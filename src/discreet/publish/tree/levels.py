@@ -13,6 +13,7 @@ Tested by tests/publish/tree/test_levels.py
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ WIDE = 12.0
 _NONE = -1
 _VAGUE = 1e-24  # the weight of what was not measured at all
 _EMPTY = np.zeros((0,))
+_ALONG = np.linspace(0.0, 1.0, POINTS)
 
 
 @dataclass
@@ -64,19 +66,18 @@ class Level:
     belief: Array = field(default_factory=lambda: _EMPTY)
     mean: Array = field(default_factory=lambda: _EMPTY)
 
-    @property
+    @cached_property
     def grid(self) -> Array:
         """The points of the grids."""
-        u = np.linspace(0.0, 1.0, POINTS)
         low, high = self.low[:, None], self.high[:, None]
-        return np.where(low > 0, low + u * (high - low), high * (u * u))
+        return np.where(low > 0, low + _ALONG * (high - low), high * (_ALONG * _ALONG))
 
-    @property
+    @cached_property
     def splits(self) -> Array:
         """The places of the nodes with two children."""
         return np.flatnonzero((self.left >= 0) & (self.right >= 0))
 
-    @property
+    @cached_property
     def passes(self) -> Array:
         """The places of the nodes with one child."""
         return np.flatnonzero((self.left >= 0) != (self.right >= 0))

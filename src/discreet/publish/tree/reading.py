@@ -19,6 +19,7 @@ Tested by tests/publish/tree/test_reading.py
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from discreet.publish.tree.levels import POINTS, Level, levels_of
 from discreet.publish.tree.measured import Measured
 from discreet.publish.tree.prior import Prior
-from discreet.publish.tree.splitting import Ways, interpolated, position, ways
+from discreet.publish.tree.splitting import Places, Ways, interpolated, places, position
 
 __all__ = ["Reading", "read"]
 
@@ -36,6 +37,8 @@ Array = NDArray[Any]
 
 ROWS = 1 << 11
 """Pairs of a node and a point that are worked on at a time, so that they stay in the cache."""
+KEPT = 1 << 16
+"""For so many pairs it is kept where their halves lie, about a kilobyte each; else found anew."""
 _NEGLIGIBLE = 1e-7
 _LEAST = 1e-250
 """Likelihoods below this are taken as 0: next to others they are, and their inverses overflow."""
@@ -56,35 +59,76 @@ def read(measured: Measured, prior: Prior, *, rounds: int) -> Reading:
     levels = levels_of(measured)
     own = [level.likelihood() for level in levels]
     weights = np.tile(prior.start, (len(levels), 1))
+    kept = _Kept(levels, prior)
     for again in range(rounds + 1):
-        _up(levels, own, weights, prior)
-        found = _down(levels, weights, prior)
+        _up(levels, own, weights, kept)
+        found = _down(levels, weights, kept)
         if again < rounds:
             weights = prior.learned(found)
     return Reading(measured, prior, levels, weights)
 
 
-def _up(levels: list[Level], likelihoods: list[Array], weights: Array, prior: Prior) -> None:
+class _Kept:
+    """The ways to split, of some nodes at all points of their grids at a time.
+
+    Where the halves lie is the same in every round, and the ways are the same going up and down, so
+    what there is room for is kept.
+    """
+
+    def __init__(self, levels: list[Level], prior: Prior) -> None:
+        self.levels, self.prior = levels, prior
+        self.room = KEPT
+        self.places: dict[tuple[int, int], Places] = {}
+        self.ways: dict[tuple[int, int], Ways] = {}
+
+    def parts(self, depth: int) -> Iterator[tuple[int, Array]]:
+        """The nodes with two children, some at a time, with the number of the first."""
+        splits = self.levels[depth].splits
+        for start in range(0, len(splits), ROWS // POINTS):
+            yield start, splits[start : start + ROWS // POINTS]
+
+    def upwards(self, depth: int, start: int, some: Array) -> Ways:
+        """The ways of these nodes, by what is known of their children by now."""
+        key, level, child = (depth, start), self.levels[depth], self.levels[depth + 1]
+        found = self.places.get(key)
+        if found is None:
+            at, counts = np.repeat(some, POINTS), level.grid[some].ravel()
+            found = places(level, child, at, counts, self.prior)
+        made = found.ways(child)
+        if key in self.places or self.room >= len(some) * POINTS:
+            self.room -= 0 if key in self.places else len(some) * POINTS
+            self.places[key], self.ways[key] = found, made
+        return made
+
+    def downwards(self, depth: int, start: int, some: Array, columns: Array) -> Ways:
+        """The same ways once more, at some of the points."""
+        made = self.ways.get((depth, start))
+        if made is not None:
+            return made.only(columns)
+        level, child = self.levels[depth], self.levels[depth + 1]
+        at, counts = np.repeat(some, POINTS)[columns], level.grid[some].ravel()[columns]
+        return places(level, child, at, counts, self.prior).ways(child)
+
+
+def _up(levels: list[Level], likelihoods: list[Array], weights: Array, kept: _Kept) -> None:
     levels[-1].up = likelihoods[-1]
     for depth in range(len(levels) - 2, -1, -1):
         level, child, own = levels[depth], levels[depth + 1], likelihoods[depth]
         level.up = own.copy()
-        grid, alone, splits = level.grid, level.passes, level.splits
+        alone = level.passes
         if len(alone):
             place = np.maximum(level.left, level.right)[alone]
-            level.up[alone] *= interpolated(child, place[:, None], grid[alone])
-        for start in range(0, len(splits), ROWS // POINTS):
-            some = splits[start : start + ROWS // POINTS]
-            counts = grid[some]
-            found = ways(level, child, np.repeat(some, POINTS), counts.ravel(), prior)
-            level.up[some] *= found.total(weights[depth]).reshape(counts.shape)
+            level.up[alone] *= interpolated(child, place[:, None], level.grid[alone])
+        for start, some in kept.parts(depth):
+            found = kept.upwards(depth, start, some)
+            level.up[some] *= found.total(weights[depth]).reshape(-1, POINTS)
         largest = level.up.max(axis=1, keepdims=True)
         lost = ~(largest[:, 0] > _LEAST)
         level.up /= np.where(largest > _LEAST, largest, 1.0)
         level.up[lost] = own[lost]
 
 
-def _down(levels: list[Level], weights: Array, prior: Prior) -> Array:
+def _down(levels: list[Level], weights: Array, kept: _Kept) -> Array:
     """Beliefs and means of all nodes; returns how often each way to split was found, by depth."""
     found = np.zeros_like(weights)
     levels[0].belief = levels[0].up * _widths(levels[0].grid)
@@ -94,17 +138,15 @@ def _down(levels: list[Level], weights: Array, prior: Prior) -> Array:
             break
         child = levels[depth + 1]
         child.belief = np.zeros((len(child.nodes), POINTS))
-        grid, alone, splits = level.grid, level.passes, level.splits
+        alone = level.passes
         if len(alone):
             place = np.maximum(level.left, level.right)[alone][:, None]
-            _spread(child, *position(child, place, grid[alone]), level.belief[alone])
-        which, point = np.nonzero(level.belief[splits] > _NEGLIGIBLE)
-        at = splits[which]
-        counts, belief = grid[at, point], level.belief[at, point]
-        for start in range(0, len(at), ROWS):
-            part = slice(start, start + ROWS)
-            split = ways(level, child, at[part], counts[part], prior)
-            found[depth] += _pass_on(child, split, belief[part], weights[depth])
+            _spread(child, *position(child, place, level.grid[alone]), level.belief[alone])
+        for start, some in kept.parts(depth):
+            belief = level.belief[some].ravel()
+            columns = np.flatnonzero(belief > _NEGLIGIBLE)
+            split = kept.downwards(depth, start, some, columns)
+            found[depth] += _pass_on(child, split, belief[columns], weights[depth])
     return found
 
 

@@ -4,6 +4,9 @@ For a count n the ways are: everything right, everything left, the even split, a
 n sin^2(a) at `ANGLES` midpoints a of the angles for which both halves lie on their grids. Each has
 a chance without weights, U_l(t) U_r(n - t) times the density of the prior's part that it is of.
 Likelihoods between grid points are interpolated. Rows are ways, columns are counts.
+
+Where the halves lie, and the densities, follow from the grids alone (`Places`); the likelihoods of
+the halves come on top (`Ways`), and change with what was learned of the prior.
 Tested by tests/publish/tree/test_splitting.py
 """
 
@@ -18,24 +21,56 @@ from numpy.typing import NDArray
 from discreet.publish.tree.levels import POINTS, Level
 from discreet.publish.tree.prior import Prior
 
-__all__ = ["ANGLES", "Ways", "interpolated", "position", "ways"]
+__all__ = ["ANGLES", "Places", "Ways", "interpolated", "places", "position"]
 
 Array = NDArray[Any]
 
 ANGLES = 16
 _TINY = 1e-300
+_ODD = 1 / (2 * np.arange(POINTS) + 1)
 
 
 @dataclass
-class Ways:
-    """The ways for some counts. The first three rows are: none left, all left, even.
+class Places:
+    """Where the halves of some counts lie. The first three rows are: none left, all left, even.
 
     Attributes:
         left, right: where on the flat grids of the children the halves lie: the point below, and
             how far on towards the next.
         counts: the left counts.
-        both: the likelihood of both halves; for the angles, times their width.
+        inside: for the first three rows, whether both halves lie on their grids.
+        width: of the step between angles.
+        nothing: the columns of counts of 0, for which every way is the same.
         densities: for each alpha, the density at the angles.
+    """
+
+    left: tuple[Array, Array]
+    right: tuple[Array, Array]
+    counts: Array
+    inside: Array
+    width: Array
+    nothing: Array
+    densities: list[Array]
+
+    def ways(self, child: Level) -> Ways:
+        """The ways, by the likelihoods of the children."""
+        up = child.up.reshape(-1)
+        both = _value(up, *self.left)
+        both *= _value(up, *self.right)
+        both[:3] *= self.inside  # the angles lie on both grids by construction
+        both[3:] *= self.width
+        if len(self.nothing):
+            both[3:, self.nothing] = both[0, self.nothing] / ANGLES
+        return Ways(self.left, self.right, self.counts, both, self.densities)
+
+
+@dataclass
+class Ways:
+    """The ways for some counts.
+
+    Attributes:
+        left, right, counts, densities: as in `Places`.
+        both: the likelihood of both halves; for the angles, times their width.
     """
 
     left: tuple[Array, Array]
@@ -43,6 +78,16 @@ class Ways:
     counts: Array
     both: Array
     densities: list[Array]
+
+    def only(self, columns: Array) -> Ways:
+        """The ways of some of the counts."""
+        return Ways(
+            (self.left[0][:, columns], self.left[1][:, columns]),
+            (self.right[0][:, columns], self.right[1][:, columns]),
+            self.counts[:, columns],
+            self.both[:, columns],
+            [density[:, columns] for density in self.densities],
+        )
 
     def total(self, weights: Array) -> Array:
         """The chance of all ways together."""
@@ -69,28 +114,21 @@ class Ways:
         return chances, np.stack(sums)
 
 
-def ways(level: Level, child: Level, at: Array, counts: Array, prior: Prior) -> Ways:
-    """The ways of counts of the nodes at these places, which have two children each."""
+def places(level: Level, child: Level, at: Array, counts: Array, prior: Prior) -> Places:
+    """Where counts of the nodes at these places fall, which have two children each."""
     left, right = level.left[at], level.right[at]
     lefts = np.empty((3 + ANGLES, len(counts)))
     lefts[0], lefts[1], lefts[2] = 0.0, counts, level.share[at] * counts
     width, doubled = _angles(child, left, right, counts, lefts[3:])
     rights = counts - lefts
     rights[1] = 0.0
-    on_left, on_right = position(child, left, lefts), position(child, right, rights)
-    up = child.up.reshape(-1)
-    both = _value(up, *on_left)
-    both *= _value(up, *on_right)
-    for row in range(3):  # the angles lie on both grids by construction
-        both[row] *= _inside(child, left, lefts[row]) & _inside(child, right, rights[row])
-    both[3:] *= width / ANGLES
+    inside = _inside(child, left, lefts[:3]) & _inside(child, right, rights[:3])
     densities = _densities(doubled, prior)
-    nothing = np.flatnonzero(counts <= 0)  # then every way is the same
-    if len(nothing):
-        both[3:, nothing] = both[0, nothing] / ANGLES
-        for density in densities:
-            density[:, nothing] = 1.0
-    return Ways(on_left, on_right, lefts, both, densities)
+    nothing = np.flatnonzero(counts <= 0)
+    for density in densities if len(nothing) else ():
+        density[:, nothing] = 1.0
+    on_left, on_right = position(child, left, lefts), position(child, right, rights)
+    return Places(on_left, on_right, lefts, inside, width / ANGLES, nothing, densities)
 
 
 def _angles(
@@ -140,14 +178,19 @@ def position(level: Level, place: Array, counts: Array) -> tuple[Array, Array]:
     along *= 1 / (high - low)
     np.maximum(along, 0.0, out=along)
     np.minimum(along, 1.0, out=along)
-    squares = low <= 0
-    steps = np.sqrt(along, out=along, where=squares)
+    even = low > 0
+    steps = np.sqrt(along)
+    np.copyto(steps, along, where=even)
     steps *= POINTS - 1
-    point = np.minimum(steps.astype(np.int32), POINTS - 2)
+    point = np.minimum(steps.astype(np.intp), POINTS - 2)
     part = steps - point
     # between squares: (s^2 - k^2)/(2k + 1) = (s - k)(s + k)/(2k + 1)
-    np.multiply(part, (steps + point) / (2 * point + 1), out=part, where=squares)
-    return point + place * POINTS, part
+    steps += point
+    steps *= _ODD.take(point)
+    np.copyto(steps, 1.0, where=even)
+    part *= steps
+    point += place * POINTS
+    return point, part
 
 
 def _inside(level: Level, place: Array, counts: Array) -> Array:

@@ -45,6 +45,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,7 @@ class Pure(Terms):
         """A loss of at most epsilon, always."""
         return PureLoss(epsilon=self.epsilon, neighbours=self.neighbours)
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """The rate of a measurement with one unit."""
         return self.epsilon / (self.sensitivity * UNITS)
@@ -175,7 +176,7 @@ class Concentrated(Terms):
         """A zero-concentrated loss of rho."""
         return ZCDPLoss(rho=self.rho, neighbours=self.neighbours)
 
-    @property
+    @cached_property
     def variance(self) -> Fraction:
         """The variance of a measurement with one unit; k units have one k-th of it."""
         return UNITS * self.sensitivity**2 / (2 * self.rho)
