@@ -166,6 +166,65 @@ def test_refusals_come_at_the_same_request(pair):
     assert statuses == [200] * 6 + [402] * 6 + [200, 402]
 
 
+PUBLISHED = {
+    "histogram": {"columns": ["age"], "bins": [60], "ranges": [[0, 120]]},
+    "map": {"columns": ["salary", "age"], "bins": [8, 8], "ranges": [[0, 400000], [0, 120]]},
+    "where": {"columns": ["salary"], "bins": [512], "ranges": [[0, 400000]],
+              "where": "note LIKE '%SECRET%'"},
+    "hostile": {"columns": ["1 / (age - 42)"], "bins": [8], "ranges": [[0, 1]]},
+    "find": {"columns": ["note"], "bins": [8], "ranges": [[0, 1]]},
+}  # fmt: skip
+LEVELS = "SELECT dept, active, COUNT(*) AS n FROM t GROUP BY ROLLUP (dept, active)"
+
+
+def published_everywhere(caller, pair, name, **more):
+    """The forms of the page: what is foreseen, published, asked of it and listed."""
+    body = {**PUBLISHED[name], "epsilon": "0.05", **more}
+    foreseen = caller.both("POST", "/api/publish/preview", body, sized=False)
+    found = caller.both("POST", "/api/publish", body)
+    assert foreseen[0].status == found[0].status, name
+    first, second = caller.allowance()
+    assert first == second
+    pair.same_books()
+    if found[0].status != 200:
+        assert foreseen[0].body == foreseen[1].body
+        assert "SECRET" not in found[0].body.decode()
+        return False
+    axes = len(body["columns"])
+    for asked in ({"boxes": [body["ranges"]], "rebin": [4] * axes}, {"rebin": [5000] * axes}):
+        seen = []
+        for place, one in enumerate(found):
+            caller.send(place, "POST", f"/api/releases/{one.json['id']}/counts", asked)
+            seen.append(caller.receive(place))
+        assert seen[0].status == seen[1].status, asked
+        assert seen[0].status == 200 or seen[0].body == seen[1].body
+    return True
+
+
+def test_what_is_published(pair):
+    """Histograms, maps and roll-ups, foreseen and paid: status, headers, length and charge."""
+    with pair.caller() as caller:
+        outcomes = [published_everywhere(caller, pair, name) for name in PUBLISHED]
+        assert outcomes == [True, True, True, True, False]
+        for path in ("/api/explain", "/api/errors"):
+            first, second = caller.both("POST", path, {"question": LEVELS, "epsilon": "0.1"})
+            assert first.status == 200
+            assert first.body == second.body
+        caller.both("POST", "/api/rehearse", {"question": LEVELS, "epsilon": "0.1"}, sized=False)
+        for _ in range(2):  # charged once, whoever asks again
+            assert caller.ask(LEVELS, epsilon="0.01", key="levels")[0].status == 200
+            pair.same_books()
+
+
+@pytest.mark.parametrize("name", ["fails", "breaks", "tells nonsense"])
+def test_what_is_published_by_an_engine_that_fails_for_a_row(pair, monkeypatch, name):
+    only(pair.having, monkeypatch, FAILURES[name])
+    with pair.caller() as caller:
+        assert published_everywhere(caller, pair, "histogram", where=f"age > {len(name)}")
+        caller.ask(f"{LEVELS.replace('FROM t', f'FROM t WHERE age > {len(name)}')}", epsilon="0.01")
+        pair.same_books()
+
+
 # engines that fail for the sake of a row
 
 

@@ -11,6 +11,7 @@ Tested by tests/server/test_service.py
 
 from __future__ import annotations
 
+import math
 import queue
 import re
 import threading
@@ -44,6 +45,10 @@ __all__ = ["Holding", "Service"]
 
 _LOOKED_AT = 200
 """So many stored answers are looked at together."""
+_PADDED_CELLS = 4096
+"""The length of a publication of so many cells is known before a row is read."""
+_CELLS_OF_A_ROW = 8
+"""So many measured cells, with the digits of their numbers, need no more room than a row."""
 _KEY = re.compile(r"[0-9A-Za-z_-]{1,64}")
 """What the name of an answer looks like; others are not looked for."""
 
@@ -282,28 +287,41 @@ class Service:
         self, who: Credential, columns: Sequence[str], place: dict[str, Any], *,
         seconds: float | None, **wanted: Any,
     ) -> tuple[Record, int]:  # fmt: skip
-        """Charge, measure and store a publication; its record, and how many rows its table has."""
+        """Charge, measure and store a publication; its record, and how many rows its length is of.
+
+        These are the rows of its table, and as many as the measurements of its cells may need.
+        """
+        with self.published_part(who, place) as (curator, at):
+            asker = self.asker(who, curator.policy)
+            curator.seconds = seconds
+            analyst = None if asker == OWNER else asker
+            record = curator.publish(columns, analyst=analyst, **at, **wanted)
+        cells = min(math.prod(wanted["bins"]), _PADDED_CELLS)
+        return self.shown(who, record), len(record.release) + -(-cells // _CELLS_OF_A_ROW)
+
+    @contextmanager
+    def published_part(
+        self, who: Credential, place: Mapping[str, Any]
+    ) -> Iterator[tuple[Curator, dict[str, Any]]]:
+        """A curator, and which part of the data a publication is about."""
         seen = self.datasets(who)
         dataset = place.get("dataset") or (next(iter(seen)) if len(seen) == 1 else None)
         if dataset is None:
             words = "say which dataset is published; nothing was charged"
             raise Problem("parameter" if seen else "not_found", words)
-        with self.part(who, "", dataset, place.get("block")) as (curator, at):
-            asker = self.asker(who, curator.policy)
-            curator.seconds = seconds
-            analyst = None if asker == OWNER else asker
-            record = curator.publish(columns, analyst=analyst, **at, **wanted)
-        return self.shown(who, record), len(record.release)
+        with self.part(who, "", dataset, place.get("block")) as found:
+            yield found
 
     def rehearse(
         self, who: Credential, question: str, where: dict[str, Any], **wanted: Any
     ) -> Record:
         """The same question on made-up rows; free, and nothing is read."""
         with self.part(who, question, where.get("dataset"), where.get("block")) as (curator, at):
-            rehearsal = self._rehearsal(curator, str(at["dataset"]))
+            rehearsal = self.rehearsal(curator, str(at["dataset"]))
         return self.shown(who, rehearsal.ask(question, block=at["block"], **wanted))
 
-    def _rehearsal(self, curator: Curator, name: str) -> Rehearsal:
+    def rehearsal(self, curator: Curator, name: str) -> Rehearsal:
+        """A dataset's made-up rows, which are made once."""
         policy = curator.policy
         found = self._rehearsals.get((policy.fingerprint, name))
         if found is None:

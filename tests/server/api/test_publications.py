@@ -43,6 +43,44 @@ def test_two_axes(server):
     assert server.post(path, {"quantiles": ["0.5"]}).status == 422
 
 
+def test_wider_cells(server):
+    key = publish(server).json["id"]
+    path = f"/api/releases/{key}/counts"
+    told = server.post(path, {"rebin": [8]}).json
+    assert told["counts"] == told["quantiles"] == []
+    assert [row[0] for row in told["cells"]["rows"]] == [125 * i for i in range(8)]
+    assert len(told["cells"]["intervals"]["n"]) == 8
+    for wrong in ([0], [65], [8, 8], [], [401], ["8"], [True]):
+        assert server.post(path, {"rebin": wrong}).status == 422, wrong
+
+
+def test_the_length_of_a_publication_is_public(server):
+    """Room for the numbers of all cells, whether anybody is in them or not."""
+    sizes = {len(publish(server, bins=[1000], epsilon=e, who="olga").body) for e in ("0.01", "2")}
+    assert len(sizes) == 1
+    record, rows = server.service.publish(
+        server.service.access.by_key(server.keys["olga"]), ["pay"], {}, seconds=None, bins=[1000],
+        ranges=[(0, 1000)], epsilon="0.5",
+    )  # fmt: skip
+    assert rows == len(record.release) + 125
+
+
+def test_everything_is_known_before_paying(server):
+    told = server.post("/api/publish/preview", PAY)
+    assert told.status == 200, told.body
+    found = told.json
+    assert found["cost"]["epsilon"] == "0.3"
+    assert found["parts"] == 10
+    assert found["alone"] > 0 < found["within"]
+    assert found["rehearsal"]["rehearsal"] is True
+    assert "made-up rows" in found["rehearsal"]["release"]["notes"][0]
+    assert found["rehearsal"]["entry"] == 0
+    spent = [one["spent"]["epsilon"] for one in server.get("/api/budget").json["accounts"]]
+    assert spent == ["0"]
+    assert server.post("/api/publish/preview", PAY, who="audrey").status == 403
+    assert server.post("/api/publish/preview", {**PAY, "key": "monday"}).status == 422
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -61,6 +99,8 @@ def test_what_is_wrong_is_refused_and_not_charged(server, wrong):
     answer = publish(server, **wrong)
     assert answer.status == 422, answer.body
     assert "pay IN" not in answer.json["message"]
+    foreseen = server.post("/api/publish/preview", {**PAY, **wrong})
+    assert foreseen.status == 422, foreseen.body
     (mine,) = server.get("/api/budget").json["accounts"]
     assert mine["spent"]["epsilon"] == "0"
 

@@ -156,6 +156,35 @@ def test_a_preview_says_that_bounds_are_to_be_found(server):
     assert told.json["rehearsal"]["release"]["rows"]
 
 
+LEVELS = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY ROLLUP (dept)"
+
+
+def test_a_roll_up_is_foreseen_at_the_price_that_was_said(server):
+    body = {"question": LEVELS, "epsilon": "0.2", "epsilons": ["0.1", "0.2", "0.3"]}
+    told = server.post("/api/preview", body)
+    assert told.status == 200, told.body
+    (point,) = told.json["points"]
+    assert point["epsilon"] == "0.2"
+    assert point["cost"]["epsilon"] == "0.2"
+    assert [one["name"] for one in point["columns"]] == ["n in all", "n by dept"]
+    assert "n by dept" in told.json["explain"]["text"]
+    rows = told.json["rehearsal"]["release"]["rows"]
+    assert rows[0][1] == sum(row[1] for row in rows[1:])
+    assert "Statement" not in told.json["explain"]["text"]
+
+
+@pytest.mark.parametrize(("numbers", "prices"), [(1, 20), (64, 4), (110, 2)])
+def test_the_more_numbers_the_fewer_prices(server, numbers, prices):
+    """The work of a preview is bounded, and the price that was said is told."""
+    outputs = ", ".join(f"SUM(pay + {i}) AS s{i}" for i in range(numbers))
+    said = [f"0.{i:02}" for i in range(1, 21)]
+    body = {"question": f"SELECT {outputs} FROM payroll", "epsilons": said, "epsilon": "0.17"}
+    told = server.post("/api/errors", body)
+    found = [point["epsilon"] for point in told.json["points"]]
+    assert len(found) == len(set(found)) == prices
+    assert "0.17" in found
+
+
 def test_a_point_tells_what_a_budget_in_rho_is_charged(tmp_path, monkeypatch):
     weak(monkeypatch)
     policy = POLICY.replace("epsilon = 3\n", 'accounting = "zcdp"\nrho = 3\n')

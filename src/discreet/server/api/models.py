@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Header
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
 
 __all__ = [
     "Ask", "Boxes", "Derive", "Errors", "KeyHeader", "KeyWanted", "NewPassword", "Page",
-    "PersonWanted", "PolicyText", "Publish", "Question", "Stretch", "Told", "Words",
+    "PersonWanted", "PolicyText", "Publication", "Publish", "Question", "Stretch", "Told", "Words",
 ]  # fmt: skip
 
 Number = Annotated[str, Field(max_length=60)] | StrictInt | StrictFloat
@@ -26,6 +26,8 @@ KeyHeader = Annotated[str | None, Header(max_length=55, pattern=r"^[0-9A-Za-z_-]
 """Idempotency-Key, which names an asking like `key` in a body."""
 MOST_CELLS = 1 << 20
 """So many cells are published over the network, at most: the time that it takes is bounded."""
+MOST_REBINNED = 400
+"""So many wider cells are made of a publication at once, each with its interval."""
 
 
 class _Form(BaseModel):
@@ -78,8 +80,8 @@ class Ask(Question):
     with_what_is_left: bool = False
 
 
-class Publish(_Form):
-    """Counts that are to be published: what the axes are, from where to where, how fine."""
+class Publication(_Form):
+    """Counts that could be published: what the axes are, from where to where, how fine."""
 
     columns: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=500)]],
@@ -93,14 +95,9 @@ class Publish(_Form):
     epsilon: Number
     dataset: Name | None = None
     block: Name | None = None
-    key: Annotated[
-        str | None,
-        Field(max_length=55, pattern=r"^[0-9A-Za-z_-]+$", description="Names this asking."),
-    ] = None
-    deadline: Annotated[float | None, Field(gt=0, le=3600)] = None
 
     @model_validator(mode="after")
-    def _few(self) -> Publish:
+    def _few(self) -> Self:
         if math.prod(self.bins) > MOST_CELLS:
             raise ValueError(f"a server publishes at most {MOST_CELLS:,} cells")
         return self
@@ -116,15 +113,35 @@ class Publish(_Form):
         return {"dataset": self.dataset, "block": self.block}
 
 
+class Publish(Publication):
+    """Counts that are to be charged and published."""
+
+    key: Annotated[
+        str | None,
+        Field(max_length=55, pattern=r"^[0-9A-Za-z_-]+$", description="Names this asking."),
+    ] = None
+    deadline: Annotated[float | None, Field(gt=0, le=3600)] = None
+
+
 class Boxes(_Form):
-    """What is asked of a publication: rectangles, a span for each axis; and quantiles."""
+    """What is asked of a publication: rectangles, a span for each axis; quantiles; wider cells."""
 
     boxes: Annotated[
         list[Annotated[list[tuple[Number, Number]], Field(min_length=1, max_length=3)]],
         Field(max_length=200),
     ] = []
     quantiles: Annotated[list[Number], Field(max_length=100)] = []
+    rebin: Annotated[
+        list[Annotated[StrictInt, Field(ge=1, le=MOST_REBINNED)]] | None,
+        Field(min_length=1, max_length=3, description="How many cells along each axis."),
+    ] = None
     confidence: Number | None = None
+
+    @model_validator(mode="after")
+    def _few(self) -> Self:
+        if math.prod(self.rebin or ()) > MOST_REBINNED:
+            raise ValueError(f"at most {MOST_REBINNED} wider cells at once")
+        return self
 
 
 class Errors(Question):

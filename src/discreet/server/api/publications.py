@@ -14,10 +14,11 @@ from fastapi import APIRouter, Depends, Request, Response
 from discreet.curator.published import Published
 from discreet.curator.record import Record
 from discreet.publish.measured import Answer
-from discreet.server.api.models import Boxes, KeyHeader, Publish
+from discreet.server.api.models import Boxes, KeyHeader, Publication, Publish
 from discreet.server.api.questions import handed_out, one_key
 from discreet.server.api.statuses import statuses
 from discreet.server.deadlines import room
+from discreet.server.foreseeing import foreseen_publication
 from discreet.server.identity import Anyone, Askers, in_turn, service_of
 
 __all__ = ["routes"]
@@ -48,15 +49,27 @@ async def publish(
 
 
 @routes.post(
+    "/publish/preview", responses=statuses(402, 404, 422, 503), dependencies=[Depends(in_turn)]
+)
+def preview(wanted: Publication, who: Askers, request: Request) -> dict[str, Any]:
+    """All that can be known before publishing: price, errors, a rehearsal on made-up rows; free."""
+    found = foreseen_publication(
+        service_of(request), who, wanted.columns, wanted.at(), **wanted.how()
+    )
+    return found.to_dict()
+
+
+@routes.post(
     "/releases/{key}/counts", responses=statuses(404, 422, 503), dependencies=[Depends(in_turn)]
 )
 def counts(key: str, wanted: Boxes, who: Anyone, request: Request) -> dict[str, Any]:
-    """How many are in ranges, or rectangles, of what was published, and its quantiles; free."""
+    """Ranges, rectangles, quantiles and wider cells of what was published; free."""
     published = Published.of(service_of(request).record(who, key).release)
     level = {"confidence": wanted.confidence}
     return {
         "counts": [_told(published.rectangle(*box, **level)) for box in wanted.boxes],
         "quantiles": [_told(published.quantile(share, **level)) for share in wanted.quantiles],
+        "cells": wanted.rebin and published.rebin(*wanted.rebin, **level).to_dict(),
     }
 
 

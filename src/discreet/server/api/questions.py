@@ -21,6 +21,7 @@ from discreet.curator.questions import foreseen
 from discreet.curator.record import Record
 from discreet.errors import DiscreetError, ParameterError, QueryError
 from discreet.query.explain import Price
+from discreet.query.plan import Plan
 from discreet.server.api.models import Ask, Errors, KeyHeader, Question
 from discreet.server.api.statuses import statuses
 from discreet.server.deadlines import at_deadline, padded, room
@@ -35,6 +36,8 @@ routes = APIRouter(prefix="/api", tags=["questions"])
 POINTS = tuple(Fraction(n, 100) for n in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200,
                                           300, 500, 1000))  # fmt: skip
 """The prices at which errors are told, unless others are asked for."""
+MOST_FIGURES = 256
+"""So many numbers, at all prices together, have their error told at once."""
 
 
 @routes.post("/explain", responses=statuses(402, 404, 422, 503), dependencies=[Depends(in_turn)])
@@ -62,17 +65,32 @@ def _accuracy(question: Question) -> dict[str, Any] | None:
 
 @routes.post("/errors", responses=statuses(402, 404, 422, 503), dependencies=[Depends(in_turn)])
 def errors(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
-    """The error of every number at many prices; free."""
+    """The error of every number at many prices; free.
+
+    The more numbers a question has, the fewer prices are told: the work is bounded. The price that
+    was said is always among them.
+    """
     service = service_of(request)
     service.asker(who)
     points = []
     with service.part(who, question.question, **question.where()) as (curator, at):
-        for epsilon in question.epsilons or POINTS:
+        for epsilon in _told_at(question, curator.plan(question.question, **at)):
             said = {"epsilon": epsilon, "delta": question.delta, **at}
             price = curator.price(question.question, rows=question.rows, **said)
             cost = curator.cost(question.question, **said)
             points.append(_point(epsilon, price, cost, _accounting(curator, at)))
     return {"points": points, **at}
+
+
+def _told_at(question: Errors, plan: Plan) -> list[Any]:
+    """The prices at which errors are told: as many as can be computed in a moment."""
+    wanted: list[Any] = [*(question.epsilons or POINTS)]
+    most = 1 if plan.rollup else max(MOST_FIGURES // len(plan.outputs), 1)
+    if len(wanted) <= most:
+        return wanted
+    first = wanted[:1] if question.epsilon is None else [question.epsilon]
+    rest = [one for one in wanted if str(one) != str(first[0])]
+    return first + rest[: most - 1]
 
 
 def _accounting(curator: Curator, at: Mapping[str, Any]) -> Accounting:
