@@ -46,11 +46,32 @@ def test_the_page_for_asking_knows_columns_keys_and_budget(server):
     told = data(page)
     assert told["columns"][0] == {
         "name": "dept", "kind": "keys", "what": "keys", "keys": ["a", "b", "c"], "of": "str",
+        "axis": None,
     }  # fmt: skip
+    assert told["columns"][1]["axis"] == {"low": "0", "high": "1000", "bins": 1000}
+    assert told["columns"][2]["axis"] is None  # its bounds are to be found
+    assert told["mode"] == "sql"
     assert told["epsilon"] == "0.1"
     assert [one["account"] for one in told["budgets"]] == ["staff@alice"]
     assert "GROUP BY dept" in page
     assert set(re.findall(r'<option value="([\d.]+)">', page)) == {"0.1", "0.5"}  # the deadlines
+
+
+def test_a_page_can_begin_with_publishing(server):
+    alice = visitor(server)
+    for mode in ("histogram", "map", "rollup"):
+        assert data(text(alice.get(f"/ask?publish={mode}")))["mode"] == mode
+    assert alice.get("/ask?publish=everything").status == 422
+
+
+def test_what_was_published_is_among_the_releases(server):
+    body = {"columns": ["pay"], "bins": [50], "ranges": [[0, 1000]], "epsilon": "0.05"}
+    key = server.post("/api/publish", body).json["id"]
+    alice = visitor(server)
+    assert 'class="badge">published' in text(alice.get("/releases"))
+    page = text(alice.get(f"/releases/{key}"))
+    assert data(page)["record"]["release"]["published"]["axes"][0]["of"] == "pay"
+    assert "publish=histogram" in page
 
 
 def test_a_question_can_be_handed_to_the_page_and_stays_text(server):

@@ -244,8 +244,8 @@ def test_everything_can_be_reached_and_has_a_name(browser):
     order = [
         "sign-out",
         "dataset",
-        "example",
         "question",
+        "example",
         "epsilon",
         "price",
         "within",
@@ -259,6 +259,107 @@ def test_everything_can_be_reached_and_has_a_name(browser):
         "e.getAttribute('aria-label') || e.textContent.trim())).map((e) => e.outerHTML)"
     )
     assert nameless == []
+
+
+def choose(browser, mode):
+    browser.press(f"input[name=mode][value={mode}]")
+
+
+def shapes(browser, where, kind):
+    return browser.all(f"{where} svg [aria-roledescription='{kind}']")
+
+
+def priced(browser, price):
+    browser.type("#epsilon", Keys.CONTROL, "a")
+    browser.type("#epsilon", price, Keys.TAB)
+    browser.until(lambda: browser.text("#ask").startswith(f"Publish for epsilon {price};"))
+
+
+def test_publishing_a_histogram(browser):
+    """Bounds are filled in, the error falls with the price, and what follows is free."""
+    browser.login("bob")
+    browser.go("/ask")
+    ready(browser)
+    choose(browser, "histogram")
+    assert not browser.one("#question").is_displayed()
+    ends = [browser.one(f"#axis-0-{end}").get_property("value") for end in ("low", "high", "bins")]
+    assert ends == ["0", "1000", "1000"]
+    browser.until(lambda: "asked alone" in browser.text("#errors"))
+    browser.until(lambda: len(shapes(browser, "#preview", "bar")) == 50)
+    before = within(browser)
+    priced(browser, "0.3")
+    browser.until(lambda: browser.all("#errors .within") and within(browser) < before / 2)
+    browser.keep("publish")
+    browser.type("#where", "nothing > 1")
+    browser.until(lambda: "there is no column 'nothing'" in browser.text("#preview-problem"))
+    browser.one("#where").clear()
+    browser.type("#where", "pay >= 0")
+    browser.until(lambda: browser.text("#preview-problem") == "")
+
+    browser.press("#ask")
+    browser.until_there("#progress progress")
+    browser.until_there("#answer .downloads")
+    browser.until(lambda: len(shapes(browser, "#answer", "bar")) == 50)
+    left = browser.text("#left strong")
+    browser.type("#count-range .field:nth-child(1) input", "200")
+    browser.type("#count-range .field:nth-child(2) input", "500", Keys.ENTER)
+    browser.until(lambda: "pay from 200 to 500" in browser.text("[aria-label='Asked of it']"))
+    browser.press("#quantile button")
+    browser.until(lambda: "below which 0.5" in browser.text("[aria-label='Asked of it']"))
+    browser.press("#rebin button")
+    browser.until(lambda: len(shapes(browser, "#rebinned", "bar")) == 10)
+    browser.keep("published")
+    assert browser.text("#left strong") == left
+    browser.press("#answer > p a")
+    browser.until_there("#count-range")
+    browser.keep("published-release")
+    assert len(browser.all("#free form")) == 3
+    browser.go("/releases")
+    assert "published" in browser.text("tbody tr:first-child .badge")
+
+
+def test_publishing_a_map_and_a_roll_up(browser):
+    browser.shape(360, 740, dark=True)
+    browser.login("olga")
+    browser.go("/ask?publish=map")
+    browser.until(lambda: len(shapes(browser, "#preview", "rect mark")) > 40)
+    priced(browser, "0.3")
+    browser.keep("phone-dark-map")
+    assert browser.run("return document.documentElement.scrollWidth") <= 360
+    browser.shape()
+    browser.press("#ask")
+    browser.until_there("#answer .downloads")
+    browser.until(lambda: shapes(browser, "#answer", "rect mark"))
+    browser.type("#count-range .row:nth-of-type(1) input", "2")
+    browser.press("#count-range button")
+    browser.until(
+        lambda: (
+            "pay from 2 to 1000, grade from 1 to 6" in browser.text("[aria-label='Asked of it']")
+        )
+    )
+    browser.keep("map")
+
+    choose(browser, "rollup")
+    written = browser.one("#question").get_property("value")
+    assert written.endswith("GROUP BY ROLLUP (dept, grade)")
+    browser.until(lambda: "n by dept, grade" in browser.text("#errors"))
+    browser.until(lambda: "Publish for epsilon" in browser.text("#ask"))
+    browser.keep("roll-up-before")
+    browser.press("#ask")
+    browser.until(lambda: "95% interval" in browser.text("#answer thead"))
+    browser.keep("roll-up")
+    assert len(browser.all("#answer tbody tr")) == 1 + 4 + 4 * 5
+    assert browser.text("#answer tbody tr:first-child th") == "(all)"
+
+    # what else can be asked is one click
+    choose(browser, "sql")
+    browser.press("#ways-of summary")
+    browser.press("[data-way*=bonus]")
+    assert browser.one("#question").get_property("value") == (
+        "SELECT SUM(bonus) AS total\nFROM payroll"
+    )
+    browser.until(lambda: "and what is to be found first" in browser.text("#ask"))
+    browser.keep("ways")
 
 
 def test_wrong_words_are_answered_in_words(browser):

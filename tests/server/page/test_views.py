@@ -4,7 +4,7 @@ from tests.curator.payroll import POLICY, write_rows
 from tests.server.page.visiting import text, visitor
 from tests.server.running import prepared, running, weak
 
-from discreet.server.page.views import budgets, described, example, short
+from discreet.server.page.views import axis, budgets, described, example, short
 
 KEYS = {"name": "dept", "kind": "keys", "count": 3}
 
@@ -59,7 +59,20 @@ def test_blocks_with_people_of_their_own_have_gauges_of_their_own(tmp_path, monk
         assert (first["account"], first["blocks"]) == ("staff/q1@alice", ["q1"])
         page = text(visitor(server).get("/ask"))
         assert '<option value="">all of it</option>' in page
-        assert page.count("<option>q") == 2
+        assert '<option value="q1">q1 (own people, own budget)</option>' in page
+        assert '<option value="q2">q2</option>' in page
         gauges = text(visitor(server).get("/datasets"))
         assert "<h3>whole, q2</h3>" in gauges
         assert "<h3>q1</h3>" in gauges
+
+
+def test_an_axis_is_what_was_declared():
+    pay = {"kind": "number", "low": "-1/2", "high": "10", "grid": "1/4"}
+    assert axis(pay) == {"low": "-0.5", "high": "10", "bins": 42}
+    assert axis(pay, most=8)["bins"] == 8
+    assert axis({**pay, "grid": None})["bins"] == 1024
+    years = {"kind": "keys", "of": "int", "range": ["2021", "2024"]}
+    assert axis(years) == {"low": "2021", "high": "2025", "bins": 4}
+    for other in ({"kind": "find"}, {"kind": "keys", "of": "str", "range": None},
+                  {"kind": "dates"}, {**pay, "high": "-1/2"}):  # fmt: skip
+        assert axis(other) is None

@@ -5,7 +5,7 @@ Tested by tests/server/page/test_analyst.py
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
@@ -13,6 +13,7 @@ from fastapi.responses import RedirectResponse
 from discreet.server.identity import Anyone, Askers, service_of
 from discreet.server.page.frame import HOME, render, signed_in
 from discreet.server.page.views import MOST_KEYS, described
+from discreet.server.page.ways import ways
 
 __all__ = ["routes"]
 
@@ -44,27 +45,31 @@ def ask(
     request: Request,
     dataset: Annotated[str | None, Query(max_length=200)] = None,
     question: Annotated[str | None, Query(max_length=20_000)] = None,
+    publish: Literal["histogram", "map", "rollup"] | None = None,
 ) -> Response:
-    """The page for asking, about one dataset."""
+    """The page for asking, and for publishing once, about one dataset."""
     session, service = signed_in(request), service_of(request)
     names = list(service.datasets(who))
     told: dict[str, Any] | None = None
     if dataset is not None or names:
         told = described(service, who, dataset or names[0], most=_PROPOSED)
     values: dict[str, Any] = {"names": names, "dataset": told, "question": "", "deadlines": []}
+    values["ways"] = []
     if told is not None and told["problem"] is None:
         values["question"] = question or told["example"]
+        values["ways"] = ways(told)
         values["deadlines"] = [f"{float(one):g}" for one in service.settings.server.deadlines]
         values["data"] = {
             "name": told["name"],
             "columns": [
-                {k: one.get(k) for k in ("name", "kind", "what", "keys", "of")}
+                {k: one.get(k) for k in ("name", "kind", "what", "keys", "of", "axis")}
                 for one in told["columns"]
             ],
             "lookups": [one["name"] for one in told["lookups"]],
             "budgets": told["budgets"],
             "example": told["example"],
             "epsilon": told["epsilon"],
+            "mode": publish or "sql",
         }
     return render(request, "ask.html", session=session, **values)
 

@@ -6,9 +6,11 @@ Tested by tests/server/page/test_views.py
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 from discreet.curator.access import Credential
@@ -16,7 +18,7 @@ from discreet.exact import shown
 from discreet.server.problems import Problem
 from discreet.server.service import Service
 
-__all__ = ["MOST_KEYS", "budgets", "described", "example", "gauge_of", "quoted", "short"]
+__all__ = ["MOST_KEYS", "axis", "budgets", "described", "example", "gauge_of", "quoted", "short"]
 
 MOST_KEYS = 12
 """So many keys of a column are shown on a page."""
@@ -93,11 +95,32 @@ def described(service: Service, who: Credential, name: str, *, most: int) -> dic
         if problem.hidden is not None:
             service.note(problem.hidden)
         return {**told, "columns": [], "problem": problem.told()}
-    columns = [{**one, "what": _KINDS[one["kind"]], "range": _range(one)}
-               for one in known["columns"]]  # fmt: skip
+    columns = [
+        {**one, "what": _KINDS[one["kind"]], "range": _range(one), "axis": axis(one)}
+        for one in known["columns"]
+    ]
     default = service.policy.defaults.epsilon
     epsilon = None if default is None else shown(default)
     return {**known, **told, "columns": columns, "example": example(known), "epsilon": epsilon}
+
+
+def axis(column: Mapping[str, Any], *, most: int = 1024) -> dict[str, Any] | None:
+    """From where to where a column could be published, and in how many cells; None for no number.
+
+    The declared bounds, and as many cells as there are steps between them, up to `most`.
+    """
+    match column:
+        case {"kind": "number", "low": low, "high": high, "grid": grid}:
+            first, last = Fraction(low), Fraction(high)
+            steps = most if grid is None else math.floor((last - first) / Fraction(grid))
+        case {"kind": "keys", "of": "int", "range": [first_key, last_key]}:
+            first, last = Fraction(first_key), Fraction(last_key) + 1
+            steps = int(last - first)
+        case _:
+            return None
+    if first >= last:
+        return None
+    return {"low": shown(first), "high": shown(last), "bins": max(1, min(steps, most))}
 
 
 def _range(column: Mapping[str, Any]) -> str:

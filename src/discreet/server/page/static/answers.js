@@ -1,6 +1,6 @@
 // One answer: its chart, its table with intervals, what is promised, and the ways to take it along.
 
-import { Chart, drawable, keysOf, keyText, picture } from "./charts.js";
+import { Chart, drawable, isRollup, keyOf, keysOf, keyText, picture } from "./charts.js";
 import { figure, make } from "./dom.js";
 
 const MOST_ROWS = 200;
@@ -10,8 +10,8 @@ export function percent(text) {
   return `${figure((100 * Number(top)) / Number(bottom))}%`;
 }
 
-function cell(value, column) {
-  if (column.key) return make("th", { scope: "row" }, keyText(value));
+function cell(value, column, release) {
+  if (column.key) return make("th", { scope: "row", class: value === null && isRollup(release) ? "soft" : null }, keyOf(release, value));
   return make("td", { class: "n" }, typeof value === "number" ? figure(value) : keyText(value ?? "–"));
 }
 
@@ -27,7 +27,7 @@ export function table(release, caption) {
     ...(one.name in release.intervals ? [make("th", { scope: "col", class: "n" }, `${level} interval`)] : []),
   ]);
   const line = (row, i) => make("tr", {}, ...release.columns.flatMap((one, j) => [
-    cell(row[j], one),
+    cell(row[j], one, release),
     ...(one.name in release.intervals
       ? [make("td", { class: "n interval" }, between(release.intervals[one.name][i]))] : []),
   ]));

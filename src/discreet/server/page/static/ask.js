@@ -6,6 +6,8 @@ import { charting } from "./charts.js";
 import { find, later, make, problemBox } from "./dom.js";
 import { Editor } from "./editor.js";
 import { Preview } from "./preview.js";
+import { freeQuestions } from "./publication.js";
+import { Publishing, foreseen } from "./publish.js";
 import { nameInSql } from "./sql.js";
 
 const data = document.getElementById("data") ? given() : null;
@@ -31,13 +33,20 @@ function wait(seconds) {
 
 class Asking {
   constructor() {
+    this.look = later(700, () => this.preview.look());
     this.editor = new Editor(find("#question"), {
       known: () => ({ columns: data.columns, tables: [data.name, ...data.lookups] }),
       changed: () => { this.key = null; this.look(); },
       submit: () => find("#asking").requestSubmit(),
     });
-    this.preview = new Preview(data, question, () => { this.key = null; });
-    this.look = later(700, () => this.preview.look());
+    this.publishing = new Publishing(data, {
+      changed: () => { this.key = null; this.look(); },
+      write: (text) => { this.editor.value = text; },
+    });
+    this.preview = new Preview(data, {
+      question, ask: (said, signal) => this.#before(said, signal),
+      verb: () => (this.publishing.mode === "sql" ? "Ask" : "Publish"), changed: () => { this.key = null; },
+    });
     this.key = null;
     this.busy = false;
     find("#asking").addEventListener("submit", (event) => { event.preventDefault(); this.ask(); });
@@ -52,22 +61,47 @@ class Asking {
     for (const one of document.querySelectorAll("[data-insert]")) {
       one.addEventListener("click", () => this.editor.insert(nameInSql(one.dataset.insert)));
     }
+    for (const one of document.querySelectorAll("[data-way]")) one.addEventListener("click", () => this.#write(one.dataset));
     this.preview.look();
+  }
+
+  // A question to begin with, and the delta that it needs.
+  #write({ way, delta }) {
+    find("#delta").value = delta;
+    if (delta) find("#more").open = true;
+    this.editor.value = way;
+    this.editor.area.focus();
+  }
+
+  // What is published, with the part of the data that was chosen.
+  #publication() {
+    const { block } = question();
+    return { ...this.publishing.publication(), ...(block ? { block } : {}) };
+  }
+
+  // Everything that one picture needs, in one request.
+  async #before(said, signal) {
+    find("#made-up").textContent = this.publishing.isGrid ? "made up" : "heights made up, error bars real";
+    if (this.publishing.isGrid) return foreseen({ ...this.#publication(), epsilon: said.epsilon }, signal);
+    const body = { ...question(), ...said };
+    return body.question.trim() ? post("/api/preview", body, { signal }) : null;
   }
 
   // One name for one asking: pressing again after a lost connection does not pay twice.
   async ask({ left = false } = {}) {
     if (this.busy) return;
     const seconds = Number(find("#deadline").value);
-    const body = { ...question(), epsilon: this.preview.epsilon, deadline: seconds };
+    const grid = this.publishing.isGrid;
+    const body = { ...(grid ? this.#publication() : question()), epsilon: this.preview.epsilon, deadline: seconds };
     this.key ??= [...crypto.getRandomValues(new Uint8Array(6))].map((one) => one.toString(16).padStart(2, "0")).join("");
     if (left) body.with_what_is_left = true;
     else body.key = this.key;
     await this.#working(wait(seconds), async () => {
-      const record = await post("/api/ask", body);
+      const record = await post(grid ? "/api/publish" : "/api/ask", body);
       this.key = null;
-      const words = [`It cost ${record.cost}. It is stored: the same question at this price is free from now on.`];
-      this.#show(answerView(record.release, { title: "Answer", record, words, badge: `cost ${record.cost}` }), record);
+      const words = [grid ? `It cost ${record.cost}, once. Everything that is asked of it from now on is free.`
+        : `It cost ${record.cost}. It is stored: the same question at this price is free from now on.`];
+      this.#show(answerView(record.release, { title: this.publishing.mode === "sql" ? "Answer" : "Published", record, words, badge: `cost ${record.cost}` }), record);
     });
     await this.preview.refresh(await call("/api/budget").catch(() => null));
   }
@@ -75,7 +109,9 @@ class Asking {
   async rehearse() {
     if (this.busy) return;
     await this.#working(() => {}, async () => {
-      const record = await post("/api/rehearse", { ...question(), epsilon: this.preview.epsilon });
+      const { epsilon } = this.preview;
+      const record = this.publishing.isGrid ? (await foreseen({ ...this.#publication(), epsilon })).rehearsal
+        : await post("/api/rehearse", { ...question(), epsilon });
       this.#show(answerView(record.release, { title: "Rehearsal", badge: "made up" }), null);
     });
   }
@@ -98,8 +134,11 @@ class Asking {
   #show(view, record) {
     const box = find("#answer");
     const more = record === null ? null : make("p", {}, make("a", { href: `/releases/${encodeURIComponent(record.id)}` },
-      "Roll it up, or take a range of it: free, as often as you like"));
-    box.replaceChildren(view.element, ...(more ? [more] : []));
+      record.release.published ? "Its own page, which stays" : "Roll it up, or take a range of it: free, as often as you like"));
+    const free = record?.release.published ? [make("section", { class: "free-of", "aria-label": "Free from here" },
+      make("div", { class: "row" }, make("h3", {}, "Free from here"), make("span", { class: "badge" }, "costs nothing")),
+      freeQuestions(record))] : [];
+    box.replaceChildren(view.element, ...free, ...(more ? [more] : []));
     box.hidden = false;
     view.draw();
     box.scrollIntoView({ block: "nearest" });
@@ -111,7 +150,7 @@ class Asking {
     const box = find("#answer");
     const offers = [];
     const could = failure.told?.could;
-    if (could) {
+    if (could && this.publishing.mode === "sql") {
       const [top, bottom = "1"] = could.split("/");
       const label = `Ask with what is left: epsilon ${Number(top) / Number(bottom)}`;
       const offer = make("button", { type: "button", class: "main", id: "with-what-is-left" }, label);

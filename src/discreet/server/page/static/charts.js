@@ -2,6 +2,7 @@
 // nothing is missing but the picture: every chart stands beside a table with the same numbers.
 
 import { figure, make } from "./dom.js";
+import { gridAxes, gridLayers, gridPicture } from "./grids.js";
 
 const MOST_BARS = 40;
 const MOST_STEPS = 30;
@@ -22,6 +23,9 @@ export function keyText(value) {
   return String(value);
 }
 
+// A roll-up has the counts of several levels: an empty key stands for all of its values.
+export const isRollup = (release) => /^GROUP BY ROLLUP \(/m.test(release.sql);
+export const keyOf = (release, value) => (value === null && isRollup(release) ? "(all)" : keyText(value));
 const named = (release, name) => release.columns.findIndex((one) => one.name === name);
 export const keysOf = (release) => release.columns.filter((one) => one.key);
 
@@ -38,8 +42,20 @@ function scaleOf(kind, values) {
   return kind === "date" ? "ordinal" : "nominal";
 }
 
+// Of a roll-up the finest groups are drawn: the others are their sums.
+function finestLevel(release, column) {
+  const keys = release.columns.map((one, place) => ({ ...one, place })).filter((one) => one.key);
+  const places = release.rows.flatMap((row, i) => (keys.every((one) => row[one.place] !== null) ? [i] : []));
+  const some = (values) => places.map((place) => values[place]);
+  const intervals = Object.fromEntries(Object.entries(release.intervals).map(([name, values]) => [name, some(values)]));
+  const drawn = picture({ ...release, sql: "", rows: some(release.rows), intervals }, column);
+  return { ...drawn, told: `${drawn.told} Drawn: the finest groups; the table has their sums, too.`.trim() };
+}
+
 // What is drawn of a release: points along one key, a second key as colour, and what was left out.
 export function picture(release, column, within = null) {
+  if (gridAxes(release) !== null) return gridPicture(release, column);
+  if (isRollup(release)) return finestLevel(release, column);
   const at = named(release, column);
   const keys = keysOf(release).filter((one) => one.name !== column);
   const places = keys.map((one) => named(release, one.name));
@@ -134,10 +150,11 @@ function layers(drawn) {
 function specification(drawn, label) {
   const many = new Set(drawn.points.map((one) => one.main)).size;
   const colours = drawn.split ? new Set(drawn.points.map((one) => one.split)).size : 1;
-  const height = drawn.scale === "nominal" ? many * Math.max(30, 13 * colours + 8) : 260;
+  const height = drawn.scale === "nominal" ? many * Math.max(30, 13 * colours + 8) : drawn.grid?.length === 2 ? 360 : 260;
+  const shades = { bar: colourOf("--bar"), whisker: colourOf("--whisker"), heat: [colourOf("--wash"), colourOf("--accent")] };
   return {
     data: { name: "points", values: drawn.points }, width: "container", height, description: label,
-    autosize: { type: "fit-x", contains: "padding" }, layer: layers(drawn),
+    autosize: { type: "fit-x", contains: "padding" }, layer: drawn.grid ? gridLayers(drawn, shades) : layers(drawn),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import { chartOf, percent } from "./answers.js";
 import { post } from "./api.js";
-import { figure, find, make, problemBox } from "./dom.js";
+import { figure, find, later, make, problemBox } from "./dom.js";
 
 const STEPS = [1, 1.5, 2, 3, 4, 5, 7];
 
@@ -21,10 +21,14 @@ export function prices(total) {
 const plain = (number) => String(Number(Number(number).toPrecision(6)));
 
 export class Preview {
-  constructor(data, question, changed) {
+  // `ask` gets what is known before paying, at a price and others; `verb` is what the button does.
+  constructor(data, { question, ask, verb, changed }) {
     this.data = data;
     this.question = question;
+    this.ask = ask;
+    this.verb = verb;
     this.changed = changed;
+    this.again = later(400, () => this.look());
     this.told = null;
     this.chart = null;
     this.budget = data.budgets;
@@ -66,12 +70,13 @@ export class Preview {
     this.stop = stop;
     const known = this.steps.map(plain);
     const epsilons = [...new Set([...known, this.epsilon])].slice(0, 64);
-    const body = { ...this.question(), epsilons, epsilon: this.epsilon };
+    const said = { epsilons, epsilon: this.epsilon };
     const rows = find("#rows").value.trim();
-    if (rows) body.rows = rows;
-    if (!body.question.trim()) return;
+    if (rows) said.rows = rows;
     try {
-      this.told = await post("/api/preview", body, { signal: stop.signal });
+      const told = await this.ask(said, stop.signal);
+      if (told === null) return;
+      this.told = told;
     } catch (failure) {
       if (failure.name === "AbortError") return;
       this.told = null;
@@ -111,6 +116,10 @@ export class Preview {
     this.slider.setAttribute("aria-valuetext", `epsilon ${epsilon}`);
     this.changed();
     this.#tell();
+    if (this.told !== null && !this.told.note && this.#point() === null) {
+      find(".before").classList.add("stale");
+      this.again();
+    }
   }
 
   // A typed price is no step of the slider: its errors are asked for.
@@ -155,16 +164,19 @@ export class Preview {
     const level = percent(this.told.explain.confidence);
     const notes = Object.fromEntries(this.told.explain.columns.map((one) => [one.name, one.note]));
     const groups = point.groups === null ? "groups that are found" : `${figure(point.groups)} group${point.groups === 1 ? "" : "s"}`;
+    const typical = point.columns.some((one) => one.error !== null);
+    const heads = ["Number", ...(typical ? ["Typically"] : []), `${level} within`];
     find("#errors").replaceChildren(make("table", {},
-      make("caption", {}, `How far off each number would be, in each of ${groups}`),
-      make("thead", {}, make("tr", {}, ...["Number", "Typically", `${level} within`].map((one, i) => (
-        make("th", { scope: "col", class: i ? "n" : null }, one))))),
+      make("caption", {}, this.told.caption ?? `How far off each number would be, in each of ${groups}`),
+      make("thead", {}, make("tr", {}, ...heads.map((one, i) => make("th", { scope: "col", class: i ? "n" : null }, one)))),
       make("tbody", {}, ...point.columns.map((one) => make("tr", {},
         make("th", { scope: "row" }, one.name, notes[one.name] ? make("div", { class: "soft small plain" }, notes[one.name]) : null),
-        make("td", { class: "n" }, one.error === null ? "depends" : figure(one.error, 3)),
+        typical ? make("td", { class: "n" }, one.error === null ? "depends" : figure(one.error, 3)) : null,
         make("td", { class: "n within" }, one.within === null ? "depends" : figure(one.within, 3)))))));
     const said = point.columns.filter((one) => one.within !== null).map((one) => `${one.name} within ${figure(one.within, 3)}`);
-    find("#preview-says").textContent = `What the answer might look like at epsilon ${this.epsilon}. The groups are real, the `
+    find("#preview-says").textContent = this.told.caption
+      ? `What might be published at epsilon ${this.epsilon}, of made-up rows: nobody has looked. Real data are seen more exactly where many people are.`
+      : `What the answer might look like at epsilon ${this.epsilon}. The groups are real, the `
       + `heights are not: nobody has looked. The bars show how far off each number would be, ${level} of the time.`;
     find("#price-says").textContent = `Epsilon ${this.epsilon}: ${said.join(", ")}`;
   }
@@ -172,7 +184,7 @@ export class Preview {
   #price() {
     const account = this.account();
     const button = find("#ask");
-    if (account === null) { button.textContent = `Ask for epsilon ${this.epsilon}`; find("#left").replaceChildren(); return; }
+    if (account === null) { button.textContent = `${this.verb()} for epsilon ${this.epsilon}`; find("#left").replaceChildren(); return; }
     const point = this.#point();
     const pure = account.unit === "epsilon";
     const typed = Number(this.epsilon) > 0 ? Number(this.epsilon) : null;
@@ -184,7 +196,7 @@ export class Preview {
     if (searches) words = ", and what is to be found first";
     else if (left !== null && left < -1e-12) words = now > 0 ? `; more than the ${plain(now)} that is left` : "; nothing is left";
     else if (left !== null) words = `; ${pure ? "" : `${account.unit} `}${plain(Math.max(left, 0))} will be left`;
-    button.textContent = `Ask for epsilon ${this.epsilon}${words}`;
+    button.textContent = `${this.verb()} for epsilon ${this.epsilon}${words}`;
     const share = (part) => String(Math.max(0, part / Number(account.total || 1)));
     find("#left").replaceChildren(
       make("div", { class: "numbers" },

@@ -4,6 +4,7 @@ import { answerView } from "./answers.js";
 import { given, post } from "./api.js";
 import { keyText } from "./charts.js";
 import { find, make, problemBox } from "./dom.js";
+import { freeQuestions } from "./publication.js";
 
 const { record } = given();
 const { release } = record;
@@ -84,7 +85,10 @@ const shown = answerView(release, { title: "Answer", record, badge: `cost ${reco
 find("#answer").replaceChildren(shown.element);
 shown.draw();
 const ordered = shown.keys.filter((one) => ["int", "float", "date"].includes(one.kind));
-if (shown.keys.length) {
+if (release.published) {
+  find("#ways").replaceWith(freeQuestions(record));
+  find("#free").hidden = false;
+} else if (shown.keys.length) {
   find("#ways").replaceChildren(rollUp(shown.keys), ...(ordered.length ? [range(ordered)] : []));
   find("#free").hidden = false;
 }
