@@ -81,8 +81,8 @@ def test_hostile_questions(pair):
 def test_fuzzed_questions(pair, client):
     """Random questions: a third and more are answered, by both in the same form.
 
-    Eight streams, each with its own seed; four of them for each kind of file, with an allowance each,
-    which is compared after every question.
+    Eight streams, each with its own seed; four of them for each kind of file, with an allowance
+    each, which is compared after every question.
     """
     stream = 2 * CLIENTS.index(client) + (pair.kind == "csv")
     grammar, answered, wanted = Grammar(stream), 0, FUZZED // 8

@@ -25,18 +25,16 @@ def one_level(release: Release, by: Collection[str]) -> Release:
     """The level of a roll-up that is by these keys, or else the finest; other releases as they are.
 
     Everybody is in each level once, so a sum over one of them counts nobody twice. In a roll-up
-    None stands for all values of a key.
+    None stands for all values of a key. What is added up are its whole numbers, which add up to
+    those of the levels above; the raw ones are left behind.
     """
     if not is_rollup(release):
         return release
     said = [{name for name in release.keys if row[name] is not None} for row in release]
     wanted = set(by) if set(by) in said else set(release.keys)
     places = [place for place, names in enumerate(said) if names == wanted]
-    picked = {
-        field: {
-            name: tuple(values[place] for place in places)
-            for name, values in getattr(release, field).items()
-        }
-        for field in ("intervals", "raw")
-    }
-    return replace(release, rows=tuple(release.rows[place] for place in places), **picked)
+    return replace(
+        release, rows=tuple(release.rows[place] for place in places),
+        intervals={n: tuple(v[place] for place in places) for n, v in release.intervals.items()},
+        raw={},
+    )  # fmt: skip

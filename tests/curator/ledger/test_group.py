@@ -351,11 +351,12 @@ def test_a_ledger_is_not_charged_inside_its_own_transaction(ledger):
     """It would wait for itself, behind whoever leads and waits for the transaction to end."""
     for what in (lambda: ledger.reserve(claim("a")), lambda: ledger.store("a", "x")):
         leads = threading.Thread(target=ledger.reserve, args=(claim("b"),))
-        with pytest.raises(LedgerError, match="middle of a transaction"), ledger.writing():
+        with ledger.writing():
             leads.start()
             while not ledger._group._led:
                 time.sleep(0.001)
-            what()
+            with pytest.raises(LedgerError, match="middle of a transaction"):
+                what()
         leads.join(timeout=30)
     assert ledger.accounts["staff"].spent.main == UNIT
 
