@@ -197,7 +197,8 @@ def test_backends_that_are_terminated(postgres_places):
     with place.new() as ledger, psycopg.connect(place.address, autocommit=True) as owner:
         kill = (
             "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() "
+            "AND backend_type = 'client backend'"
         )
         for number in range(5 * len(STEPS)):
             label, name = STEPS[number % len(STEPS)], f"k{number}"
