@@ -121,13 +121,17 @@ def row(name, found, known):
 
 KNOWN = (
     "case",
-    "oracle",
+    "oracle: posterior",
+    "oracle: projected",
     "RAPPOR, shares of all words",
     "found words only: bonferroni / bh",
+    "best of RAPPOR's over posterior, 95 %",
+    "over projected, 95 %",
     "reference",
-    "ratio to the best of these",
-    "ratio to the reference",
+    "reference over posterior, 95 %",
 )
+COLLECTIONS = {"small": 20, "tiny": 40}
+RESAMPLES = 4000
 FALSE = ("case", "collections", "of which found a word that nobody has", "alpha")
 ALPHA = 0.05
 SETTINGS = {"0.973": "sharp", "4.947": "loose"}
@@ -137,7 +141,7 @@ SETTINGS = {"0.973": "sharp", "4.947": "loose"}
 def known():
     """Total variation of the oracle against RAPPOR's decoder, people for people."""
     rows = []
-    for size, collections in (("small", 4), ("tiny", 6)):
+    for size, collections in COLLECTIONS.items():
         for epsilon, setting in SETTINGS.items():
             for distribution in DISTRIBUTIONS:
                 found = [compared(distribution, size, setting) for _ in range(collections)]
@@ -186,7 +190,8 @@ def compared(distribution, size, setting):
     collector.add(question.reports(values))
     shares = collector.estimate()
     return {
-        "oracle": variation(truth, shares.projected),
+        "posterior": variation(truth, shares.posterior),
+        "projected": variation(truth, shares.projected),
         "all": variation(truth, [decoded[0][word].share for word in words.words]),
         "found": [
             variation(truth, [one[w].share if one[w].found else 0.0 for w in words.words])
@@ -209,16 +214,26 @@ def variation(truth, found):
 
 
 def versus(name, found, reference):
-    ours = statistics.mean(one["oracle"] for one in found)
-    every = statistics.mean(one["all"] for one in found)
-    only = [statistics.mean(one["found"][j] for one in found) for j in (0, 1)]
-    best = min(every, *only)
+    ways = np.array([[one["all"], *one["found"]] for one in found])
+    ours = np.array([[one["posterior"], one["projected"]] for one in found])
+    mine, theirs = ours.mean(axis=0), ways.mean(axis=0)
+    known = np.full(len(found), np.nan if reference is None else reference)
     return (
         name,
-        f"{ours:.4f}",
-        f"{every:.3f}",
-        f"{only[0]:.3f} / {only[1]:.3f}",
+        f"{mine[0]:.4f}",
+        f"{mine[1]:.4f}",
+        f"{theirs[0]:.3f}",
+        f"{theirs[1]:.3f} / {theirs[2]:.3f}",
+        ratio(ways[:, theirs.argmin()], ours[:, 0]),
+        ratio(ways[:, theirs.argmin()], ours[:, 1]),
         "" if reference is None else f"{reference:g}",
-        f"{best / ours:.2f}",
-        "" if reference is None else f"{reference / ours:.2f}",
+        "" if reference is None else ratio(known, ours[:, 0]),
     )
+
+
+def ratio(theirs, ours):
+    """The ratio of two means over the same collections, with 95 % of its bootstrap."""
+    rng = np.random.default_rng(7)
+    picks = rng.integers(0, len(ours), (RESAMPLES, len(ours)))
+    low, high = np.quantile(theirs[picks].mean(axis=1) / ours[picks].mean(axis=1), [0.025, 0.975])
+    return f"{theirs.mean() / ours.mean():.2f} [{low:.2f}, {high:.2f}]"
