@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import urllib.request
@@ -55,6 +56,30 @@ def test_the_estimate_of_a_store(run):
     assert [row["value"] for row in told["rows"]] == ["tea", "coffee"]
     assert run("collect", "estimate", "s.json", "--epoch", "3").exit_code == 2
     assert run("collect", "estimate", "nowhere.json").exit_code == 2
+
+
+def test_tickets_are_made_and_needed_from_then_on(run):
+    run(*NEW)
+    words = ("collect", "tickets", "s.json", "--count", "5", "-o", "t.csv")
+    found = run(*words)
+    assert found.exit_code == 0
+    assert "5 tickets" in found.output
+    owner = re.search(r"ck_[0-9a-f]{64}", found.output)[0]
+    head, *lines = Path("t.csv").read_text().splitlines()
+    assert head == "device,ticket"
+    assert stat.S_IMODE(Path("t.csv").stat().st_mode) == 0o600
+    store = Store.open("s.collected")
+    assert store.needs_tickets
+    assert store.owned_by(owner)
+    assert all(store.tickets.holds(*line.split(",")) for line in lines)
+    assert len({line.partition(",")[0] for line in lines}) == 5
+    store.close()
+    assert run(*words).exit_code == 2  # the file is not written over
+    assert len(Path("t.csv").read_text().splitlines()) == 6
+    more = run("collect", "tickets", "s.json", "--count", "2", "-o", "u.csv", "--json")
+    assert json.loads(more.output) == {"saved": "u.csv", "count": 2, "owner": ""}
+    assert run("collect", "tickets", "s.json", "--count", "0", "-o", "v.csv").exit_code == 2
+    assert not Path("v.csv").exists()
 
 
 @pytest.mark.parametrize(

@@ -241,3 +241,30 @@ def feed(pipe, reports, first):
     except OSError:  # it was killed
         with suppress(OSError):
             pipe.close()
+
+
+def test_tickets_are_opt_in_and_stay(store):
+    """Also for another process that has the store open, from its next transaction on."""
+    other = Store.open(store.path)
+    assert not store.needs_tickets
+    assert not other.needs_tickets
+    store.require_tickets()
+    store.require_tickets()
+    assert store.needs_tickets
+    other.add(reports_of(other.survey.oracle, 1))
+    assert other.needs_tickets
+    other.close()
+    again = Store.open(store.path)
+    assert again.needs_tickets
+    assert again.tickets.of("some device") == store.tickets.of("some device")
+    again.close()
+
+
+def test_tickets_are_those_of_one_store(tmp_path, store):
+    """The ticket key comes from the store's own, and is not that of its devices."""
+    another, _ = Store.create(tmp_path / "t.collected", survey())
+    assert another.survey == store.survey
+    name = DEVICE.format(1)
+    assert another.tickets.of(name) != store.tickets.of(name)
+    assert store.tickets.of(name) not in store.device(name, 0).hex()
+    another.close()

@@ -21,6 +21,7 @@ from discreet.curator.policy.model import Server
 from discreet.errors import LedgerError, ParameterError
 from discreet.local.store import Store
 from discreet.local.survey import Survey
+from discreet.server import collecting as module
 from discreet.server.collecting import LEARNT, collecting_app, serving_collecting
 from discreet.server.settings import LONGEST_BODY, Settings
 
@@ -149,6 +150,109 @@ def test_base64_is_read_in_one_way_only(server):
     other = core[:-1] + letters[letters.index(core[-1]) ^ 1] + text[len(core) :]
     assert base64.b64decode(other) == base64.b64decode(text)
     assert server.send(1, report=other)[0] == 422
+
+
+# batches
+
+
+def batch(server, items, **more):
+    names = ("device", "report", "ticket")
+    reports = [{name: one[name] for name in names if name in one} for one in items]
+    body = {"survey": server.survey.identity, "epoch": 0, "reports": reports, **more}
+    status, told = server.call("POST", "/api/batches", body)
+    return status, json.loads(told)
+
+
+def outcomes(told):
+    return [one["outcome"] for one in told["outcomes"]]
+
+
+def test_a_batch_counts_each_once_and_says_which(server):
+    assert server.send(2)[0] == 201
+    items = [server.body(number) for number in (0, 1, 2, 0, 3)]
+    items[1]["report"] = wrong_report(lambda d: d[:-1] + b"\x1f")
+    items.insert(2, {**server.body(9), "report": "!!!!"})
+    status, told = batch(server, items)
+    assert status == 200
+    assert outcomes(told) == ["counted", "refused", "refused", "before", "before", "counted"]
+    assert "cannot have written" in told["outcomes"][1]["reason"]
+    assert server.n() == 3
+    whole = dp.local.Collector(ORACLE)
+    whole.add([base64.b64decode(items[place]["report"]) for place in (0, 5)])
+    assert (server.store.collector(0).tally >= whole.tally).all()
+    assert outcomes(batch(server, items)[1]).count("counted") == 0  # sent again
+    assert server.n() == 3
+
+
+def test_a_batch_of_nothing_good_is_answered_too(server):
+    items = [server.body(number, report="!!!!") for number in range(3)]
+    assert outcomes(batch(server, items)[1]) == ["refused"] * 3
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"reports": []}, {"reports": None}, {"survey": "0" * 16}, {"epoch": 1},
+        {"device": "x" * 20}, {"reports": [{"device": "short", "report": "x"}]},
+        {"reports": [{"device": DEVICE}]},
+    ],
+)  # fmt: skip
+def test_what_is_no_batch_is_refused_as_a_whole(server, more):
+    status, _ = batch(server, [server.body(1)], **more)
+    assert status == 422
+    assert server.n() == 0
+
+
+def test_a_batch_is_bounded(server, monkeypatch):
+    one = {"device": "d" * 16, "report": "A"}
+    assert batch(server, [], reports=[one] * 1025)[0] == 422
+    monkeypatch.setattr(module, "_LINE", 3)
+    assert batch(server, [server.body(n) for n in range(4)])[0] == 503
+    assert server.n() == 0
+    assert batch(server, [server.body(n) for n in range(3)])[0] == 200
+    assert batch(server, [server.body(n) for n in range(3, 6)])[0] == 200  # room is given back
+    assert server.n() == 6
+
+
+# tickets
+
+
+def with_ticket(server, number, **more):
+    body = server.body(number)
+    return {**body, "ticket": server.store.tickets.of(body["device"]), **more}
+
+
+def test_with_tickets_only_their_devices_report(server):
+    assert json.loads(server.call("GET", "/api/survey")[1])["needs_tickets"] is False
+    assert server.send(0)[0] == 201
+    server.store.require_tickets()
+    assert json.loads(server.call("GET", "/api/survey")[1])["needs_tickets"] is True
+    status, told = server.send(1)
+    assert (status, b"nothing was counted" in told) == (403, True)
+    assert server.send(0)[0] == 403  # nor does it hear that this device has reported
+    stolen = with_ticket(server, 2)["ticket"]
+    assert server.send(1, ticket=stolen)[0] == 403
+    assert server.send(1, ticket="0" * 32)[0] == 403
+    for bad in ("", stolen[:-1], stolen.upper(), 5):
+        assert server.send(1, ticket=bad)[0] == 422
+    assert server.n() == 1
+    mine = with_ticket(server, 1)
+    assert server.call("POST", "/api/reports", mine)[0] == 201
+    assert server.call("POST", "/api/reports", mine)[0] == 409
+    assert server.n() == 2
+
+
+def test_tickets_in_a_batch(server):
+    server.store.require_tickets()
+    items = [with_ticket(server, 0), server.body(1), with_ticket(server, 2, ticket="0" * 32)]
+    told = batch(server, items)[1]
+    assert outcomes(told) == ["counted", "refused", "refused"]
+    assert "ticket" in told["outcomes"][1]["reason"]
+
+
+def test_a_wrong_ticket_is_refused_where_none_is_needed(server):
+    assert server.send(0, ticket="0" * 32)[0] == 403
+    assert server.call("POST", "/api/reports", with_ticket(server, 0))[0] == 201
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ Tested by tests/cli/test_collecting.py
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +17,9 @@ from discreet.cli import options as o
 from discreet.cli.errors import FAILED, Guarded
 from discreet.cli.plain import Plain
 from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.local.store import Store
 
 __all__ = ["app"]
 
@@ -28,6 +32,7 @@ app = typer.Typer(
 )
 _PORT = 8081
 """Where reports are collected, unless another is said."""
+_SHOWN = "The owner's key, shown only now: {}"
 _Survey = Annotated[Path, typer.Argument(metavar="SURVEY", help="The file of the survey.")]
 _StoreFile = Annotated[
     Path | None,
@@ -98,6 +103,21 @@ def _place(survey: Path, store: Path | None) -> Path:
     return store if store is not None else survey.with_suffix(".collected")
 
 
+def _kept(survey: Path, store: Path | None) -> tuple[Store, str]:
+    """The store of a survey; with the owner's key if it was made now, else an empty text."""
+    from discreet.local.store import Store  # noqa: PLC0415
+    from discreet.local.survey import Survey  # noqa: PLC0415
+
+    asked, path = Survey.read(survey), _place(survey, store)
+    if not path.exists():
+        return Store.create(path, asked)
+    kept = Store.open(path)
+    if kept.survey != asked:
+        kept.close()
+        raise ParameterError("SURVEY", survey.name, f"is not the survey that {path} collects")
+    return kept, ""
+
+
 @app.command(cls=Plain)
 @o.spread
 def serve(
@@ -119,18 +139,12 @@ def serve(
         problem = f'needs {error.name}: pip install "discreet[server]"'
         raise ParameterError("collect serve", None, problem) from None
     from discreet.curator.policy.model import Server  # noqa: PLC0415
-    from discreet.local.store import Store  # noqa: PLC0415
-    from discreet.local.survey import Survey  # noqa: PLC0415
 
     settings = listening.settings(Server(port=_PORT))
-    asked, path, owner = Survey.read(survey), _place(survey, store), ""
-    if path.exists():
-        kept = Store.open(path)
-        if kept.survey != asked:
-            raise ParameterError("SURVEY", survey.name, f"is not the survey that {path} collects")
-        owner = kept.new_owner() if new_key else ""
-    else:
-        kept, owner = Store.create(path, asked)
+    kept, owner = _kept(survey, store)
+    if new_key and not owner:
+        owner = kept.new_owner()
+    asked = kept.survey
 
     def started(address: str) -> None:
         if as_json:
@@ -138,9 +152,54 @@ def serve(
             return
         typer.echo(f"Collecting {asked.name} at {address}  (Ctrl-C stops it)")
         if owner:
-            typer.echo(f"The owner's key, shown only now: {owner}")
+            typer.echo(_SHOWN.format(owner))
 
     collecting.run_collecting(kept, settings, started=started)
+
+
+@app.command(cls=Plain)
+def tickets(
+    survey: _Survey,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The tickets: device,ticket.")
+    ],
+    count: Annotated[int, typer.Option("--count", metavar="N", help="How many.")],
+    store: _StoreFile = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Make names of devices with tickets; from then on only devices with tickets may report.
+
+    There is no way back for this survey. Hand each line to one person, and delete the file.
+
+    Example: [bold]discreet collect tickets survey.json --count 1000 -o tickets.csv[/bold]
+    """
+    if output.exists():
+        raise ParameterError("--output", output.name, "is there already")
+    kept, owner = _kept(survey, store)
+    try:
+        issued = kept.tickets.issue(count)
+        lines = "".join(f"{device},{ticket}\n" for device, ticket in issued)
+        _write_new(output, "device,ticket\n" + lines)
+        kept.require_tickets()
+    finally:
+        kept.close()
+    if as_json:
+        typer.echo(json.dumps({"saved": str(output), "count": len(issued), "owner": owner}))
+        return
+    typer.echo(f"saved {output}: {len(issued):,} tickets, which nobody else may read")
+    typer.echo("Only devices with tickets may report from now on.")
+    if owner:
+        typer.echo(_SHOWN.format(owner))
+
+
+def _write_new(path: Path, text: str) -> None:
+    """A file that was not there before, for its owner alone."""
+    try:
+        place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise ParameterError("--output", path.name, "is there already") from None
+    with os.fdopen(place, "w", encoding="ascii") as file:
+        file.write(text)
 
 
 @app.command(cls=Plain)

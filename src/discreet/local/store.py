@@ -14,6 +14,9 @@ What is not promised. The report is private by itself, whoever reads it. The res
 runs the collector: they see names, addresses and times as reports come in, they hold the key, and
 the file system may hold older pages. Nothing here can prove that they did not write that down.
 
+Tickets are opt-in: once `require_tickets` was called, `needs_tickets` is true for ever, also in a
+process that has the store open already, from its next transaction on.
+
 The key lies in a file of its own beside the database (`.key`); a copy of the database alone tells
 neither names nor which device said what. Without its key a store cannot be opened: another key
 would count everybody again.
@@ -37,6 +40,7 @@ from discreet.errors import LedgerError, ParameterError
 from discreet.exact import whole
 from discreet.local.collect import Collector, is_countable
 from discreet.local.survey import Survey
+from discreet.local.tickets import Tickets
 from discreet.noise.source import new_key
 
 __all__ = ["Store"]
@@ -66,14 +70,22 @@ class Store:
     """Who has reported in which epoch, and what was reported in all. For one survey.
 
     Made by `Store.create` and `Store.open`.
+
+    Attributes:
+        survey: what is asked.
+        tickets: which devices may report, where that is asked for.
+        needs_tickets: whether it is.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, key: bytes) -> None:
         self.path = path
         self._connection, self._key, self._lock = connection, key, threading.Lock()
         self.survey = Survey.from_json(self._about("survey").decode())
+        self._identity = self.survey.identity
         row = connection.execute("SELECT count(*) FROM waiting").fetchone()
         self._waiting = int(row[0])
+        self.tickets = Tickets(hmac.digest(key, b"tickets", hashlib.sha256), self._identity)
+        self.needs_tickets = self._has_tickets(connection)
 
     @classmethod
     def create(cls, path: str | Path, survey: Survey) -> tuple[Store, str]:
@@ -148,10 +160,21 @@ class Store:
             connection.execute("UPDATE about SET value = ? WHERE name = 'owner'", [_hashed(owner)])
         return owner
 
+    def require_tickets(self) -> None:
+        """From now on only devices with tickets may report; there is no way back."""
+        with self._writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO about VALUES ('tickets', x'01')")
+        self.needs_tickets = True
+
+    @staticmethod
+    def _has_tickets(connection: sqlite3.Connection) -> bool:
+        found = connection.execute("SELECT 1 FROM about WHERE name = 'tickets'").fetchone()
+        return found is not None
+
     def device(self, name: str, epoch: int) -> bytes:
         """What is kept of a device."""
-        message = f"{self.survey.identity}|{epoch}|".encode() + name.encode()
-        return hmac.new(self._key, message, hashlib.sha256).digest()
+        message = f"{self._identity}|{epoch}|".encode() + name.encode()
+        return hmac.digest(self._key, message, hashlib.sha256)
 
     def add(self, reports: Iterable[tuple[int, str, bytes]]) -> list[bool]:
         """Add epoch, device and payload of each: whether it was the device's first in the epoch.
@@ -164,6 +187,7 @@ class Store:
         found = [(epoch, self.device(name, epoch), payload) for epoch, name, payload in reports]
         with self._writing() as connection:
             fresh = [self._put(connection, *one) for one in found]
+            self.needs_tickets = self._has_tickets(connection)
         self._waiting += sum(fresh)
         return fresh
 

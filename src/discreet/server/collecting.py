@@ -1,23 +1,30 @@
 """Collect the reports of one survey over the network: one of each device and epoch.
 
     GET  /api/survey     the survey, the epoch of now, and what a collector learns; for everybody
-    POST /api/reports    {"survey", "epoch", "device", "report"}: 201 counted, 409 was there before
+    POST /api/reports    {"survey", "epoch", "device", "report", "ticket"}: 201 counted, 409 was
+                         there before
+    POST /api/batches    {"survey", "epoch", "reports": [{"device", "report", "ticket"}, ...]}: what
+                         a relay has gathered; 200 with an outcome for each
     GET  /api/estimate   ?epoch=&confidence=: shares with intervals; with the owner's key
     GET  /api/counts     ?epoch=: the collector in the format "discreet-collector/1"; the same
     GET  /health/live, /health/ready
 
 A report is the base64 text of the format "discreet-report/1". Whoever got no answer sends the
 *same* report again: 201 and 409 both say that it is counted. 422 is told to what is no report of
-this survey and epoch, 413 to what is too long, and neither is kept.
+this survey and epoch, 403 to what comes without the ticket of its device where tickets are needed,
+413 to what is too long, and none of these is kept. In a batch each report has its own outcome:
+"counted", "before", or "refused" with a reason; what is no batch is refused as a whole.
 
 Guarantee. A report that was answered with 201 or 409 is counted exactly once, whatever crashes
 (`discreet.local.store`). Requests that wait at the same time share one flush.
 What the collector learns. A report is epsilon-differentially private by itself, whoever reads it.
 That a device took part, its name, its address and the time are *not* hidden from whoever runs
 this; only a keyed hash of the name is kept, and nothing that ties it to the report. The answer 409
-tells anybody who knows a device's name that it has reported: names have to be hard to guess.
-What is not prevented. Anybody can invent devices; who hands names out has to see to that. And an
-estimate is as good as the devices are honest.
+tells anybody who knows a device's name that it has reported: names have to be hard to guess, or to
+need a ticket, without which 403 is all that is heard. A relay learns what it relays.
+What is not prevented. Without tickets (`discreet.local.tickets`) anybody can invent devices. With
+them, n tickets are at most n reports an epoch, whoever holds them. And an estimate is as good as
+the devices are honest.
 Tested by tests/server/test_collecting.py
 """
 
@@ -26,7 +33,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -41,6 +48,7 @@ from discreet.errors import DiscreetError, InputTypeError, LedgerError, Paramete
 from discreet.local.collect import payload_of
 from discreet.local.report import HEADER
 from discreet.local.store import Store
+from discreet.local.tickets import DIGITS
 from discreet.server.guard import Guard
 from discreet.server.limits import Rate
 from discreet.server.problems import KINDS, Problem
@@ -55,7 +63,8 @@ LEARNT = (
     "are seen by whoever runs this collector; of these a keyed hash of the name is kept, apart "
     "from the report."
 )
-_BATCH, _LINE = 1024, 4096
+_BATCH, _LINE, _MOST = 1024, 16384, 1024
+"""Reports that are written together, that may wait, that one request may bring."""
 _AGAIN = "Send the same report again: it is counted once."
 _KEY = "Send the owner's key as `Authorization: Bearer ck_...`."
 _BY_STATUS = {status: kind for kind, status in reversed(list(KINDS.items()))}
@@ -63,15 +72,36 @@ _ROOM = 1024
 """Bytes of a body beside the report."""
 
 
-class ReportIn(BaseModel):
-    """One report, as a device sends it."""
+class OneIn(BaseModel):
+    """One report of a device."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    device: Annotated[str, Field(min_length=16, max_length=128)]
+    report: Annotated[str, Field(min_length=1, max_length=LONGEST_BODY)]
+    ticket: Annotated[str | None, Field(pattern=f"^[0-9a-f]{{{DIGITS}}}$")] = None
+
+
+class Addressed(BaseModel):
+    """What every request says: for which survey and epoch it is."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     survey: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
     epoch: Annotated[int, Field(ge=0, lt=1 << 31)]
-    device: Annotated[str, Field(min_length=16, max_length=128)]
-    report: Annotated[str, Field(min_length=1, max_length=LONGEST_BODY)]
+
+
+class ReportIn(OneIn, Addressed):
+    """One report, as a device sends it."""
+
+
+class BatchIn(Addressed):
+    """Many reports, as a relay sends them."""
+
+    reports: Annotated[list[OneIn], Field(min_length=1, max_length=_MOST)]
+
+
+Kept = tuple[int, str, bytes]
 
 
 class _Writer:
@@ -79,36 +109,42 @@ class _Writer:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._line: asyncio.Queue[tuple[tuple[int, str, bytes], asyncio.Future[bool]]] = (
-            asyncio.Queue(_LINE)
-        )
+        self._line: asyncio.Queue[tuple[list[Kept], asyncio.Future[list[bool]]]] = asyncio.Queue()
+        self._waiting = 0
 
-    async def add(self, report: tuple[int, str, bytes]) -> bool:
-        """Whether this was the device's first report; returns after it is on disk."""
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        try:
-            self._line.put_nowait((report, done))
-        except asyncio.QueueFull:
-            words = "too many reports at once; this one was not counted"
-            raise Problem("busy", words, fix=_AGAIN, headers={"Retry-After": "5"}) from None
+    async def add(self, reports: list[Kept]) -> list[bool]:
+        """Whether each was its device's first report; returns after all are on disk."""
+        if self._waiting + len(reports) > _LINE:
+            words = "too many reports at once; nothing was counted"
+            raise Problem("busy", words, fix=_AGAIN, headers={"Retry-After": "5"})
+        done: asyncio.Future[list[bool]] = asyncio.get_running_loop().create_future()
+        self._waiting += len(reports)
+        self._line.put_nowait((reports, done))
         return await done
 
     async def run(self) -> None:
         """Write until it is cancelled."""
         while True:
             batch = [await self._line.get()]
-            while not self._line.empty() and len(batch) < _BATCH:
+            size = len(batch[0][0])
+            while not self._line.empty() and size < _BATCH:
                 batch.append(self._line.get_nowait())
+                size += len(batch[-1][0])
             try:
-                fresh = await asyncio.to_thread(self._store.add, [one for one, _ in batch])
+                together = [one for reports, _ in batch for one in reports]
+                fresh = await asyncio.to_thread(self._store.add, together)
             except Exception as error:  # noqa: BLE001 - each of them is told
                 for _, done in batch:
                     if not done.done():
                         done.set_exception(error)
                 continue
-            for (_, done), first in zip(batch, fresh, strict=True):
+            finally:
+                self._waiting -= size
+            first = iter(fresh)
+            for reports, done in batch:
+                own = [next(first) for _ in reports]
                 if not done.done():  # the asker may have gone
-                    done.set_result(first)
+                    done.set_result(own)
 
 
 def collecting_app(
@@ -145,6 +181,7 @@ def collecting_app(
         lifespan=living, redirect_slashes=False,
     )  # fmt: skip
     app.state.store, app.state.clock, app.state.ready = store, clock, False
+    app.state.identity = store.survey.identity
     app.state.guesses = Rate(30, "wrong keys")
     _devices(app)
     _owners(app)
@@ -170,7 +207,8 @@ def _devices(app: FastAPI) -> None:
         state = request.app.state
         found = state.store.survey
         told = {
-            "identity": found.identity,
+            "identity": state.identity,
+            "needs_tickets": state.store.needs_tickets,
             "epoch": found.epoch(state.clock()),
             "epsilon_of_a_report": str(found.guarantee.epsilon),
             "epsilon_of_all_epochs": str(found.total.epsilon),
@@ -180,40 +218,77 @@ def _devices(app: FastAPI) -> None:
         return JSONResponse(told)
 
     @app.post("/api/reports", status_code=201)
-    async def report(body: ReportIn, request: Request) -> dict[str, Any]:
+    async def report(body: ReportIn, request: Request) -> Response:
         """Count one report of a device in this epoch; 409 if it has reported before."""
         state = request.app.state
-        payload = _payload(state.store, body, state.clock())
-        if not await state.writer.add((body.epoch, body.device, payload)):
+        _addressed(state, body)
+        (payload,) = _payloads(state.store, [body])
+        if isinstance(payload, Problem):
+            raise payload
+        (first,) = await state.writer.add([(body.epoch, body.device, payload)])
+        if not first:
             words = "this device has reported in this epoch; the first report counts"
             raise Problem("conflict", words, fix="Nothing is to be done.")
-        return {"counted": True, "epoch": body.epoch}
+        return JSONResponse({"counted": True, "epoch": body.epoch}, 201)
+
+    @app.post("/api/batches")
+    async def batch(body: BatchIn, request: Request) -> Response:
+        """Count many reports, each of another device; the outcome of each."""
+        state = request.app.state
+        _addressed(state, body)
+        found = _payloads(state.store, body.reports)
+        good = [
+            (body.epoch, one.device, payload)
+            for one, payload in zip(body.reports, found, strict=True)
+            if not isinstance(payload, Problem)
+        ]
+        first = iter(await state.writer.add(good) if good else ())
+        outcomes = [
+            {"outcome": "refused", "reason": one.message} if isinstance(one, Problem)
+            else {"outcome": "counted" if next(first) else "before"}
+            for one in found
+        ]  # fmt: skip
+        return JSONResponse({"epoch": body.epoch, "outcomes": outcomes})
 
 
-def _payload(store: Store, body: ReportIn, now: datetime) -> bytes:
-    """The payload of a report that this survey wants now; Problem for any other."""
-    survey = store.survey
-    if body.survey != survey.identity:
+def _addressed(state: Any, body: Addressed) -> None:
+    """Problem for what is for another survey, or not for the epoch of now."""
+    if body.survey != state.identity:
         words = "this is another survey; nothing was counted"
         raise Problem("parameter", words, fix="Read /api/survey.")
-    epoch = survey.epoch(now)
+    epoch = state.store.survey.epoch(state.clock())
     if body.epoch != epoch:
         said = "no epoch is open now" if epoch is None else f"epoch {epoch} is open now"
         raise Problem("parameter", f"{said}; nothing was counted", fix="Read /api/survey.")
+
+
+def _payloads(store: Store, reports: Sequence[OneIn]) -> list[bytes | Problem]:
+    """The payload of each report that may be counted; Problem for any other."""
+    oracle = store.survey.oracle
+    found = [_payload(store, one) for one in reports]
+    read = [one for one in found if isinstance(one, bytes)]
+    good = iter(oracle.well_formed(oracle.array_of(b"".join(read))).tolist())
+    words = "the oracle cannot have written this report; nothing was counted"
+    return [
+        one if isinstance(one, Problem) or next(good) else Problem("parameter", words)
+        for one in found
+    ]
+
+
+def _payload(store: Store, one: OneIn) -> bytes | Problem:
+    needed = store.needs_tickets or one.ticket is not None
+    if needed and not store.tickets.holds(one.device, one.ticket or ""):
+        words = "this survey needs the ticket of the device; nothing was counted"
+        return Problem("forbidden", words, fix="Ask whoever runs the survey for a ticket.")
     try:
-        data = base64.b64decode(body.report, validate=True)
-        if base64.b64encode(data).decode() != body.report:
+        data = base64.b64decode(one.report, validate=True)
+        if base64.b64encode(data).decode() != one.report:
             raise ValueError
-        payload = payload_of(survey.oracle, data)
+        return payload_of(store.survey.oracle, data)
     except (binascii.Error, ValueError):
-        words = "a report is written in base64; nothing was counted"
-        raise Problem("parameter", words) from None
+        return Problem("parameter", "a report is written in base64; nothing was counted")
     except (ParameterError, InputTypeError) as error:
-        raise Problem("parameter", f"{error}; nothing was counted") from None
-    if not survey.oracle.well_formed(survey.oracle.array_of(payload)).all():
-        words = "the oracle cannot have written this report; nothing was counted"
-        raise Problem("parameter", words)
-    return payload
+        return Problem("parameter", f"{error}; nothing was counted")
 
 
 def _owner(request: Request) -> Store:
