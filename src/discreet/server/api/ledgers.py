@@ -13,6 +13,7 @@ from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
 from discreet.server.api.models import Stretch
 from discreet.server.api.statuses import statuses
+from discreet.server.history import entries_after, entries_before
 from discreet.server.identity import Auditors, service_of
 
 __all__ = ["routes"]
@@ -26,12 +27,16 @@ def ledger(
     request: Request,
     part: Annotated[Stretch, Query()],
 ) -> dict[str, Any]:
-    """The log, from behind an entry on; that a question failed is the owner's.
+    """The log, from behind an entry on, or up to one; that a question failed is the owner's.
 
     What would show it is left out of the entries of answers, and so is their salt, without which
     their hashes show nothing: only an owner can work those out again. `verify` does it for all.
     """
-    entries = service_of(request).ledger.entries(part.after)[: part.limit]
+    log = service_of(request).ledger
+    if part.before is None:
+        entries = entries_after(log, part.after, part.limit)
+    else:
+        entries = [e for e in entries_before(log, part.before, part.limit) if e.seq > part.after]
     told = [{"entry": e.seq, "kind": e.kind, "hash": e.hash, **e.values()} for e in entries]
     if who.person.role != "owner":
         for one in told:

@@ -158,9 +158,10 @@ class Page(_Form):
 
 
 class Stretch(_Form):
-    """Which entries of the ledger: so many, behind one."""
+    """Which entries of the ledger: so many behind one, or the last ones before one."""
 
     after: Annotated[int, Field(ge=0, le=2**62)] = 0
+    before: Annotated[int | None, Field(ge=0, le=2**62)] = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
 
 

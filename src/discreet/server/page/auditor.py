@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from discreet.curator.ledger.listing import Line, lines_of
+from discreet.curator.ledger.listing import OWNER, Line
 from discreet.server import policies
+from discreet.server.history import newest
 from discreet.server.identity import Auditors, service_of
 from discreet.server.page.frame import render, signed_in
 
@@ -32,22 +33,22 @@ def ledger(
     kind: Literal["", "questions", "people", "everything"] = "",
     before: Annotated[int | None, Query(ge=0, le=2**62)] = None,
 ) -> Response:
-    """What happened, the newest first, as far as it is asked for."""
+    """What happened, the newest first, as far as it is asked for; a part of the log at a time."""
     session, service = signed_in(request), service_of(request)
-    accounts = list(service.ledger.accounts.values())
-    lines = lines_of(service.ledger.entries(), accounts, everything=kind == "everything")
+    policy = service.policy
+    found, older = newest(
+        service.ledger, lambda one: _fits(one, by=by, dataset=dataset, kind=kind), most=_LISTED,
+        before=before, everything=kind == "everything",
+    )  # fmt: skip
     if who.person.role != "owner":  # that a question failed is between the owner and the program
-        lines = [replace(one, state="answered") if one.state == "failed" else one for one in lines]
-    askers = sorted({one.who for one in lines})
-    datasets = sorted({one.dataset for one in lines if one.dataset})
-    found = [one for one in lines if _fits(one, by=by, dataset=dataset, kind=kind)][::-1]
-    many = len(found)
-    page = [one for one in found if before is None or one.entry < before][: _LISTED + 1]
-    older = page[_LISTED - 1].entry if len(page) > _LISTED else None
+        found = [replace(one, state="answered") if one.state == "failed" else one for one in found]
+    askers = {OWNER, *policy.analysts, *(one.who for one in found)}
+    parts = {f"{one.name}/{block}" for one in policy.datasets.values() for block in one.blocks}
+    datasets = {*policy.datasets, *parts, *(one.dataset for one in found if one.dataset)}
     return render(
-        request, "ledger.html", session=session, lines=page[:_LISTED], many=many, older=older,
-        head=service.ledger.head, askers=askers, datasets=datasets, by=by, dataset=dataset,
-        kind=kind, is_first=before is None,
+        request, "ledger.html", session=session, lines=found, older=older,
+        head=service.ledger.head, askers=sorted(askers), datasets=sorted(datasets), by=by,
+        dataset=dataset, kind=kind, is_first=before is None,
     )  # fmt: skip
 
 

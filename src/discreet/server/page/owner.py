@@ -7,18 +7,17 @@ Tested by tests/server/page/test_owner.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 
 from discreet.curator.faults import faults as noted
 from discreet.curator.ledger.amounts import decimal
-from discreet.curator.ledger.listing import lines_of
-from discreet.curator.ledger.spending import spending
 from discreet.curator.ledger.values import Account
 from discreet.curator.policy.model import Policy
 from discreet.server import registering
 from discreet.server.allowances import said
+from discreet.server.history import LOOKED_AT, lately_spent, newest
 from discreet.server.identity import Owner, service_of
 from discreet.server.page.frame import render, signed_in
 from discreet.server.page.views import gauge_of
@@ -28,25 +27,32 @@ __all__ = ["routes"]
 
 routes = APIRouter(tags=["page"], include_in_schema=False)
 _RECENT = 8
+_EVER = 1 << 62
 
 
 @routes.get("/overview")
-def overview(who: Owner, request: Request) -> Response:  # noqa: ARG001
-    """Budgets, what was spent over time, and what was asked last."""
+def overview(
+    who: Owner,  # noqa: ARG001
+    request: Request,
+    history: Literal["", "all"] = "",
+) -> Response:
+    """Budgets, what was spent lately, and what was asked last; with `history=all` since ever."""
+    most = _EVER if history == "all" else LOOKED_AT
     session, service = signed_in(request), service_of(request)
-    entries, accounts = service.ledger.entries(), list(service.ledger.accounts.values())
-    asked = [one for one in lines_of(entries, accounts) if one.release][::-1]
+    accounts = list(service.ledger.accounts.values())
+    asked, _ = newest(service.ledger, lambda one: bool(one.release), most=_RECENT)
+    spent = lately_spent(service.ledger, accounts, most=most)
     steps = [
         {
             "of": step.of, "name": step.name, "at": step.at,
             "unit": _unit(step.accounting), "spent": decimal(step.spent.main),
         }
-        for step in spending(entries, accounts)
+        for step in spent.steps
     ]  # fmt: skip
     return render(
         request, "overview.html", session=session, families=_families(service.policy, accounts),
-        asked=asked[:_RECENT], many=len(asked), faults=len(noted(service.ledger)),
-        data={"steps": steps, "totals": _totals(accounts)},
+        asked=asked, faults=len(noted(service.ledger)), since=spent.since,
+        data={"steps": steps, "totals": _totals(accounts), "since": spent.since},
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ function series(of) {
   const points = steps.map((one) => ({ name: name(one), who: one.name, at: one.at, spent: Number(one.spent), said: one.spent, unit: one.unit }));
   const lines = [...new Set(points.map((one) => one.name))];
   const ends = lines.map((line) => ({ ...points.findLast((one) => one.name === line), at: now }));
-  const starts = lines.map((line) => ({ ...points.find((one) => one.name === line), spent: 0, said: "0" }));
+  const starts = told.since ? [] : lines.map((line) => ({ ...points.find((one) => one.name === line), spent: 0, said: "0" }));
   return { points, drawn: [...starts, ...points, ...ends], lines, title: units.join(" or ") };
 }
 
