@@ -81,6 +81,9 @@ POST /api/ask ghost                    404   404  404   403     404  404  403
 POST /api/publish wages                200   200  404   403     404  404  403
 POST /api/publish orders               200   404  200   403     200  200  403
 POST /api/publish ghost                404   404  404   403     404  404  403
+POST /api/publish/preview wages        200   200  404   403     404  404  403
+POST /api/publish/preview orders       200   404  200   403     200  200  403
+POST /api/publish/preview ghost        404   404  404   403     404  404  403
 GET /api/releases                      200   200  200   200     200  200  200
 GET /api/releases/{key} alice          200   200  404   200     404  404  404
 GET /api/releases/{key} alice.csv      200   200  404   200     404  404  404
@@ -171,6 +174,9 @@ def request(server, route, about, number=0):
         "name": "extra", "source": "payroll.csv", "family": "workers", "version": "1",
         "unit": "row", "columns": {"dept": {"keys": ["a"]}},
     }  # fmt: skip
+    published = {
+        "columns": ["pay"], "bins": [8], "ranges": [[0, 1000]], "dataset": name, "epsilon": "0.01",
+    }  # fmt: skip
     bodies = {
         "/api/sources/draft": {"source": "payroll.csv"},
         "/api/datasets/check": dataset,
@@ -182,13 +188,8 @@ def request(server, route, about, number=0):
         "/api/rehearse": asked,
         "/api/preview": asked,
         "/api/ask": asked,
-        "/api/publish": {
-            "columns": ["pay"],
-            "bins": [8],
-            "ranges": [[0, 1000]],
-            "dataset": name,
-            "epsilon": "0.01",
-        },
+        "/api/publish": published,
+        "/api/publish/preview": published,
         "/api/releases/{key}/counts": {"boxes": [[[0, 500]]]},
         "/api/releases/{key}/derive": {"by": ["dept"]},
         "/api/policy": {"text": server.text},

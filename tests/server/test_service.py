@@ -1,6 +1,8 @@
 """Everything that the routes do, without the web."""
 
 import threading
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from tests.curator.payroll import COUNT
@@ -107,6 +109,7 @@ def test_what_is_out_of_scope_takes_no_place_on_a_page(service, monkeypatch):
         return [{**one, "dataset": one["key"]} for one in found], following
 
     monkeypatch.setattr(module, "released", marked)
+    monkeypatch.setattr(service, "record", lambda _, key: SimpleNamespace(id=key))
     narrow = Credential(ALICE.person, "k", tuple(seen))
     for limit in (1, 2, 3, 5):
         listed, before, pages = [], None, 0
@@ -114,8 +117,32 @@ def test_what_is_out_of_scope_takes_no_place_on_a_page(service, monkeypatch):
             found, before = service.releases(narrow, limit=limit, before=before)
             assert len(found) <= limit
             assert found or before is None
+            assert before in (None, found[-1]["key"])  # no number, and only if there is more
             listed += [one["key"] for one in found]
             pages += 1
         assert listed == [one["key"] for one in every[::3]]
     everything, before = service.releases(ALICE, limit=7, before=None)
     assert (len(everything), before) == (7, None)
+
+
+def test_who_is_limited_to_some_datasets_sees_no_number_of_the_ledger(service):
+    """Whatever others ask elsewhere: the pages of a narrow auditor are the same."""
+    for n in range(3):
+        service.ask(ALICE, f"SELECT COUNT(*) AS n FROM payroll WHERE pay < {n + 5}", {},
+                    seconds=None, epsilon="0.01", key=f"k{n}")  # fmt: skip
+    auditor = replace(ALICE.person, name="audrey", role="auditor")
+    narrow, wide = Credential(auditor, "k", ("payroll",)), Credential(auditor, "k", None)
+    first, following = service.releases(narrow, limit=2, before=None)
+    assert following == first[-1]["key"]
+    assert "entry" not in first[0]
+    assert "entry" in service.releases(wide, limit=2, before=None)[0][0]
+    assert service.record(narrow, following).entry == 0 < service.record(wide, following).entry
+    rest, end = service.releases(narrow, limit=2, before=following)
+    assert (len(rest), end) == (1, None)
+    elsewhere = Credential(auditor, "k", ("other",))
+    assert service.releases(elsewhere, limit=2, before=None) == ([], None)
+    for wrong in (following, "nothing", "3"):
+        with pytest.raises(Problem, match="there is no release"):
+            service.releases(elsewhere, limit=2, before=wrong)
+    with pytest.raises(Problem, match="before must be"):
+        service.releases(wide, limit=2, before=following)

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, or_, select
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
@@ -24,7 +24,10 @@ from discreet.curator.ledger.spending import Step, spending
 from discreet.curator.ledger.values import Account
 from discreet.curator.ledger.writing import FAILED
 
-__all__ = ["LOOKED_AT", "Spent", "entries_after", "entries_before", "lately_spent", "newest"]
+__all__ = [
+    "LOOKED_AT", "Spent", "answers_before", "entries_after", "entries_before", "lately_spent",
+    "newest",
+]  # fmt: skip
 
 LOOKED_AT = 2_000
 """So many entries are read for one view, at most."""
@@ -46,6 +49,19 @@ _STATES = select(t.question.c.key, t.question.c.canon).where(
     t.question.c.key.in_([bindparam(f"k{i}") for i in range(_KEYS)]),
 )
 
+_ONE = t.question.alias("one")
+_OLDER = (
+    select(func.count())
+    .select_from(t.question)
+    .where(
+        t.question.c.state == "done",
+        t.question.c.key.not_like("find-%"),
+        or_(bindparam("anybody") == 1, t.question.c.analyst == bindparam("who")),
+        t.question.c.seq
+        < select(_ONE.c.seq).where(_ONE.c.key == bindparam("asked")).scalar_subquery(),
+    )
+)
+
 
 def entries_after(ledger: Ledger, after: int, most: int) -> list[Entry]:
     """So many entries behind one, in their order."""
@@ -59,6 +75,12 @@ def entries_before(ledger: Ledger, before: int | None, most: int) -> list[Entry]
     rows = ledger.glance(_BEFORE, before=until, most=most)
     found = [Entry(int(seq), str(kind), str(body), str(sum_)) for seq, kind, body, sum_ in rows]
     return found[::-1]
+
+
+def answers_before(ledger: Ledger, key: str, analyst: str | None) -> int:
+    """How many answers are older than one: of an analyst, or of all."""
+    whose = {"anybody": int(analyst is None), "who": analyst or ""}
+    return int(ledger.glance(_OLDER, asked=key, **whose)[0][0])
 
 
 def newest(

@@ -38,6 +38,7 @@ from discreet.curator.rehearsal import Rehearsal
 from discreet.errors import DiscreetError, QueryError
 from discreet.query.stability import number_of_groups
 from discreet.server.forms import Forms
+from discreet.server.history import answers_before
 from discreet.server.problems import Problem, unavailable
 from discreet.server.settings import Settings
 
@@ -231,12 +232,13 @@ class Service:
     def shown(self, who: Credential, record: Record) -> Record:
         """A record as somebody may see it.
 
-        The number of the entry would tell an analyst how much others have asked; its hash, which is
-        salted, tells nothing, and the owner can find the entry by it.
+        The number of the entry would tell an analyst, and who is limited to some datasets, how much
+        others have asked; its hash, which is salted, tells nothing, and the owner can find the
+        entry by it.
         """
-        if who.person.role != "analyst":
-            return record
-        return replace(record, entry=0, software="discreet")
+        if who.person.role == "analyst":
+            return replace(record, entry=0, software="discreet")
+        return record if who.datasets is None else replace(record, entry=0)
 
     # questions
 
@@ -355,27 +357,42 @@ class Service:
         raise Problem("not_found", f"there is no release {key[:60]!r} for you")
 
     def releases(
-        self, who: Credential, *, limit: int, before: int | None
-    ) -> tuple[list[dict[str, Any]], int | None]:
+        self, who: Credential, *, limit: int, before: str | None
+    ) -> tuple[list[dict[str, Any]], str | None]:
         """The stored answers that somebody may see, the newest first; where the next ones begin.
 
-        To an analyst the pages are numbered by the own answers: the ledger's numbers would tell
-        how much others ask.
+        Pages are numbered by the own answers, or by all for who may see all: the ledger's numbers
+        would tell how much others ask. Who is limited to some datasets gets no number at all: the
+        next page begins behind the last answer that was listed, by its name.
         """
         analyst = who.person.name if who.person.role == "analyst" else None
+        scoped = who.datasets is not None
         private = {"owner": (), "auditor": ("failed",)}.get(
             who.person.role, ("entry", "analyst", "failed")
         )
+        hidden = {*private, "entry"} if scoped else {*private}
+        place = self._place(who, analyst, before)
         listed: list[dict[str, Any]] = []
-        while True:  # what is out of scope takes no place on a page
-            found, before = released(self.ledger, analyst, most=_LOOKED_AT, before=before)
-            for place, one in reversed(list(enumerate(found[::-1], before or 0))):
-                if who.may_see(one["dataset"]):
-                    listed.append({k: value for k, value in one.items() if k not in private})
+        while place != 0:  # what is out of scope takes no place on a page
+            found, rest = released(self.ledger, analyst, most=_LOOKED_AT, before=place)
+            for at, one in reversed(list(enumerate(found[::-1], rest or 0))):
+                if not who.may_see(one["dataset"]):
+                    continue
                 if len(listed) == limit:
-                    return listed, place or None
-            if before is None:
-                return listed, None
+                    return listed, str(listed[-1]["key"] if scoped else at + 1)
+                listed.append({k: value for k, value in one.items() if k not in hidden})
+            place = rest or 0
+        return listed, None
+
+    def _place(self, who: Credential, analyst: str | None, before: str | None) -> int | None:
+        """Before how many answers a page begins; None for the first page."""
+        if before is None:
+            return None
+        if who.datasets is not None:
+            return answers_before(self.ledger, self.record(who, before).id, analyst)
+        if not before.isdecimal() or not before.isascii():
+            raise Problem("parameter", "before must be what the page before told as next")
+        return int(before)
 
 
 def _there(seen: Mapping[str, Dataset], name: str) -> Dataset:

@@ -151,10 +151,10 @@ class Errors(Question):
 
 
 class Page(_Form):
-    """Which stored answers: so many, before a place."""
+    """Which stored answers: so many, from where the page before ended (its `next`)."""
 
     limit: Annotated[int, Field(ge=1, le=200)] = 50
-    before: Annotated[int | None, Field(ge=0, le=2**62)] = None
+    before: Annotated[str | None, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")] = None
 
 
 class Stretch(_Form):

@@ -78,7 +78,7 @@ def ask(
 def releases(
     who: Anyone,
     request: Request,
-    before: Annotated[int | None, Query(ge=0, le=2**62)] = None,
+    before: Annotated[str | None, Query(pattern=r"^[0-9A-Za-z_-]{1,64}$")] = None,
 ) -> Response:
     """What was answered, the newest first."""
     session, service = signed_in(request), service_of(request)
