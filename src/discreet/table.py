@@ -201,6 +201,22 @@ class Table:
         session = self.session(epsilon=epsilon, confidence=confidence)
         return session.publish_rollup(keys, epsilon=epsilon, where=where, combinations=combinations)
 
+    def publish_workload(
+        self, questions: Sequence[Question], *, epsilon: Exact, confidence: Exact = "0.95"
+    ) -> Release:
+        """Answer several counting questions together, once.
+
+        It has a budget of its own, which it spends; `session.publish_workload` shares one.
+
+        Args:
+            questions: each SELECT COUNT(*) in SQL, with WHERE and GROUP BY over columns whose
+                values are public; or the condition alone, such as "age < 30"; or a query.
+            epsilon: what it costs, all questions together.
+            confidence: of the intervals.
+        """
+        session = self.session(epsilon=epsilon, confidence=confidence)
+        return session.publish_workload(questions, epsilon=epsilon)
+
     def ask(self, question: Question, /, **how: Any) -> NoReturn:  # noqa: ARG002 - never answered
         """Nothing is answered without a budget: open a session."""
         raise UnsupportedError(

@@ -1,26 +1,24 @@
 """Workloads: the promise by transcripts, gradients and errors by dense algebra."""
 
-import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.publish.forced import worst_loss
+from tests.publish.forced import steps_of, worst_loss
 
 from discreet.errors import ParameterError
 from discreet.publish import workloads as module
-from discreet.publish.workloads import (
+from discreet.publish.questions import LARGEST, all_ranges, boxes, listed, prefixes
+from discreet.publish.strategies import (
     Strategy,
-    all_ranges,
-    boxes,
-    least_possible,
+    blocks,
+    identity_strategy,
     levels_strategy,
     optimised,
-    prefixes,
     strategy_for,
-    total_error,
-    workload,
 )
+from discreet.publish.workloads import workload
+from discreet.query.jointly import MOST_CELLS
 
 EPSILON = Fraction(1, 2)
 
@@ -32,19 +30,22 @@ def of(wanted, strategy, **how):
 @pytest.mark.parametrize("wanted", [prefixes(5), all_ranges(6)], ids=["prefixes", "ranges"])
 def test_every_transcript_keeps_the_promise_and_one_meets_it(wanted):
     """The bound is met by the column whose sum is the norm."""
-    for strategy in (optimised(wanted, 2), strategy_for(wanted)):
+    for strategy in (optimised(wanted, blocks(wanted.shape, 2)), strategy_for(wanted)):
         assert worst_loss(of(wanted, strategy), wanted.shape, EPSILON, people=2, turns=1) == EPSILON
 
 
 def test_boxes_on_two_axes_keep_the_promise():
     wanted = boxes((2, 3), [[(0, 1), (0, 3)], [(0, 2), (1, 2)]])
-    strategy = optimised(wanted, 2)
+    strategy = optimised(wanted, blocks(wanted.shape, 2))
     assert worst_loss(of(wanted, strategy), (2, 3), EPSILON, people=1, turns=1) == EPSILON
 
 
 def test_a_replaced_person_needs_sensitivity_two():
     wanted = prefixes(4)
-    strategy, how = optimised(wanted, 2), {"relation": "replace", "people": 2, "turns": 1}
+    strategy, how = (
+        optimised(wanted, blocks(wanted.shape, 2)),
+        {"relation": "replace", "people": 2, "turns": 1},
+    )
     fine = of(wanted, strategy, sensitivity=2, neighbours="replace")
     assert worst_loss(fine, (4,), EPSILON, **how) <= EPSILON
     with pytest.raises(AssertionError):
@@ -55,9 +56,9 @@ def test_a_norm_too_small_would_be_caught(monkeypatch):
     wanted = prefixes(4)
     strategy = levels_strategy((4,), 2)
     assert worst_loss(of(wanted, strategy), (4,), EPSILON, people=1, turns=1) == EPSILON
-    monkeypatch.setattr(Strategy, "norm", property(lambda self: int(self.matrix.max())))
+    monkeypatch.setattr(Strategy, "norm", 1)
     with pytest.raises(AssertionError):
-        worst_loss(of(wanted, strategy), (4,), EPSILON, people=1, turns=1)
+        worst_loss(of(wanted, levels_strategy((4,), 2)), (4,), EPSILON, people=1, turns=1)
 
 
 def test_a_strategy_that_follows_the_data_would_be_caught(monkeypatch):
@@ -65,33 +66,13 @@ def test_a_strategy_that_follows_the_data_would_be_caught(monkeypatch):
     plain = module._measured
 
     def peeking(cells, strategy, account):
-        matrix = strategy.matrix if cells.sum() % 2 else np.eye(4, dtype=np.int64)
-        return plain(cells, Strategy("peeking", matrix.copy()), account)
+        return plain(cells, strategy if cells.sum() % 2 else identity_strategy(4), account)
 
     monkeypatch.setattr(module, "_measured", peeking)
     with pytest.raises(AssertionError):
-        worst_loss(of(wanted, optimised(wanted, 2)), (4,), EPSILON, people=1, turns=1)
-
-
-@pytest.mark.parametrize("wanted", [prefixes(16), all_ranges(16)], ids=["prefixes", "ranges"])
-def test_columns_of_an_optimised_strategy_sum_to_one_at_most(wanted):
-    """Exactly, in whole parts; and to hardly less."""
-    strategy = optimised(wanted, 4)
-    sums = [sum(map(int, column)) for column in strategy.matrix.T]
-    assert max(sums) == strategy.norm <= module._GRAIN
-    assert min(sums) >= module._GRAIN - len(strategy.matrix)
-
-
-def test_the_gradient_is_that_of_the_error():
-    gram = all_ranges(7).gram
-    extra = 0.1 + np.abs(np.sin(np.arange(21.0))).reshape(3, 7)
-    value, slope = total_error(extra, gram)
-    real = np.vstack([np.eye(7), extra]) / (1 + extra.sum(axis=0))
-    assert value == pytest.approx(np.trace(np.linalg.solve(real.T @ real, gram)))
-    for place in itertools.product(range(3), range(7)):
-        moved = extra.copy()
-        moved[place] += 1e-6
-        assert (total_error(moved, gram)[0] - value) / 1e-6 == pytest.approx(slope[place], rel=1e-3)
+        worst_loss(
+            of(wanted, optimised(wanted, blocks(wanted.shape, 2))), (4,), EPSILON, people=1, turns=1
+        )
 
 
 def test_raw_answers_are_least_squares_with_exact_variances():
@@ -100,7 +81,7 @@ def test_raw_answers_are_least_squares_with_exact_variances():
     matrix = made.strategy.matrix.astype(float)
     cells = np.linalg.lstsq(matrix, made.noisy.values.astype(float), rcond=None)[0]
     assert made.cells("raw") == pytest.approx(cells, abs=1e-6)
-    for question, answer in zip(wanted.rows, made.answers(), strict=True):
+    for question, answer in zip(wanted.rows.todense(), made.answers(), strict=True):
         variance = question @ np.linalg.inv(matrix.T @ matrix) @ question * made.noisy.variance
         assert answer.standard_error**2 == pytest.approx(variance)
         assert answer.raw == pytest.approx(question @ cells, abs=1e-6)
@@ -117,25 +98,6 @@ def test_read_cells_are_the_nearest_without_a_negative_one():
     assert read.min() >= 0
     assert slope.min() >= -1e-4
     assert np.abs(slope * read).max() <= 1e-3 * (1 + read.max())
-
-
-@pytest.mark.parametrize("kind", [prefixes, all_ranges])
-def test_optimised_strategies_are_better_than_the_others_and_not_below_the_bound(kind):
-    wanted = kind(64)
-    best = strategy_for(wanted)
-    assert best.name == "optimised"
-    identity = Strategy("identity", np.eye(64, dtype=np.int64))
-    assert least_possible(wanted) <= best.error(wanted) < identity.error(wanted)
-    for branching in (2, 4, 8, 16):
-        assert best.error(wanted) < levels_strategy((64,), branching).error(wanted)
-
-
-def test_errors_are_as_expected_of_identity():
-    wanted = boxes((6,), [[(0, 2)], [(0, 6)]])
-    assert Strategy("identity", np.eye(6, dtype=np.int64)).error(wanted) == pytest.approx(8)
-    assert prefixes(5).gram == pytest.approx(boxes((5,), [[(0, i + 1)] for i in range(5)]).gram)
-    ranges = [[(i, j)] for i in range(5) for j in range(i + 1, 6)]
-    assert all_ranges(5).gram == pytest.approx(boxes((5,), ranges).gram)
 
 
 @pytest.mark.slow
@@ -160,17 +122,65 @@ def test_the_error_is_as_foreseen():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(ParameterError, match="shape"):
         workload(np.zeros(3, dtype=int), prefixes(4), epsilon=1)
-    strategy = Strategy("identity", np.eye(3, dtype=np.int64))
     with pytest.raises(ParameterError, match="strategy"):
-        workload(np.zeros(4, dtype=int), prefixes(4), epsilon=1, strategy=strategy)
-    for matrix in (np.eye(2), -np.eye(2, dtype=np.int64), np.ones((1, 2), dtype=np.int64)):
-        with pytest.raises(ParameterError, match="matrix"):
-            Strategy("wrong", matrix)
-    for shape, listed in (((4,), []), ((4,), [[(0, 5)]]), ((4,), [[(2, 1)]]), ((2, 2), [[(0, 1)]]),
-                          ((99, 99), [[(0, 1), (0, 1)]])):  # fmt: skip
-        with pytest.raises(ParameterError):
-            boxes(shape, listed)
+        workload(np.zeros(4, dtype=int), prefixes(4), epsilon=1, strategy=identity_strategy(3))
     with pytest.raises(ParameterError, match="lists no questions"):
         workload(np.zeros(4, dtype=int), prefixes(4), epsilon=1).answers()
-    with pytest.raises(ParameterError, match="ask about a cell"):
-        optimised(boxes((4,), [[(1, 1)]]))
+
+
+def test_any_other_question_about_the_cells_is_answered():
+    made = workload(np.arange(8) * 10, prefixes(8), epsilon=50)
+    whole, less = made.ask([[1] * 8, [1, 0, 0, 0, 0, 0, 0, -1]])
+    assert whole.raw == pytest.approx(280, abs=20)
+    assert less.low <= less.value <= less.high < 0
+
+
+def test_large_counts_are_exact_and_larger_ones_are_cut():
+    strategy = optimised(prefixes(4), rounds=3)
+
+    def measured(cells):
+        script = {"script": lambda _, shape: np.zeros(shape, dtype=np.int64)}
+        return steps_of(of(prefixes(4), strategy), cells, **script)[1]
+
+    cells = np.array([1 << 44, 3, 0, (1 << 43) + 1])
+    made = measured(cells)
+    exact = [sum(int(c) * int(x) for c, x in zip(row, cells, strict=True))
+             for row in strategy.matrix]  # fmt: skip
+    assert made.noisy.values.tolist() == exact
+    assert max(exact) < 1 << 61
+    cut = measured(np.array([1 << 59, 1 << 60, 0, 1])).noisy.values
+    assert cut.max() == 1 << 61
+    assert cut.min() >= 0
+
+
+def test_the_largest_workload_of_a_table_is_the_largest_of_cells():
+    assert MOST_CELLS == LARGEST
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_simulated_intervals_hold_about_as_often_as_they_say():
+    """100 publications of well-filled cells, one question each, 90 % intervals by 60 draws.
+
+    Quantiles of 60 draws hold 0.85 at least; then 100 trials hold 55 times or less with a chance
+    below 1e-11. Noise of a third of the size holds in about 0.4, and 56 times with a chance
+    below 1e-3.
+    """
+    wanted = listed((8,), [[1, 1, 1, 0, 0, 0, 0, 0]])
+    truth, held = np.arange(8) * 40 + 100, 0
+    for _ in range(100):
+        made = workload(truth, wanted, epsilon="0.5", strategy=identity_strategy(8))
+        (found,) = made.simulated(confidence="0.9", draws=60)
+        held += found.low <= 420 <= found.high
+    assert held > 55
+
+
+def test_simulated_intervals_are_shorter_where_cells_are_empty():
+    wanted = listed((64,), np.ones((1, 64)))
+    truth = np.zeros(64, dtype=int)
+    truth[3] = 500
+    made = workload(truth, wanted, epsilon="0.5", strategy=identity_strategy(64))
+    (linear,), (simulated,) = made.answers(), made.simulated(draws=60)
+    assert simulated.high - simulated.low < linear.high - linear.low
+    with pytest.raises(ParameterError, match="draws"):
+        made.simulated(draws=5)

@@ -1,4 +1,4 @@
-"""What a curator publishes once, under its ledger: grids and roll-ups.
+"""What a curator publishes once, under its ledger: grids, roll-ups and workloads.
 
 Each is charged before a row is read, stored, and handed out again where it is asked for again.
 Tested by tests/curator/test_publishing.py, tests/curator/test_publications.py
@@ -12,8 +12,10 @@ from typing import Any
 
 from discreet.curator.asking import Asking
 from discreet.curator.publishing import Wanted, axes_of, publication
+from discreet.curator.questions import Question
 from discreet.curator.record import Record
 from discreet.curator.rolling import rolling
+from discreet.curator.workloads import working
 from discreet.exact import Exact
 from discreet.query.nested import rollup_plan
 
@@ -97,5 +99,33 @@ class Publications(ABC):
         def decide(asking: Asking) -> Wanted:
             plan = rollup_plan(asking.schema, keys, where, combinations)
             return rolling(asking.schema, asking.engine, plan, epsilon)
+
+        return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)
+
+    def publish_workload(
+        self,
+        questions: Sequence[Question],
+        /,
+        *,
+        epsilon: Exact,
+        analyst: str | None = None,
+        dataset: str | None = None,
+        block: str | None = None,
+        key: str | None = None,
+    ) -> Record:
+        """Charge the ledger once, answer several counting questions together, store and return.
+
+        Args:
+            questions: each SELECT COUNT(*) in SQL, with WHERE and GROUP BY over columns whose
+                values are public; or the condition alone, such as "age < 30"; or a query.
+            epsilon: what it may cost, all questions together.
+            analyst: who asks; the owner if nobody is named.
+            dataset: which one, where there are several.
+            block: which part of its data.
+            key: names this asking: the same key again is the same asking, and is charged once.
+        """
+
+        def decide(asking: Asking) -> Wanted:
+            return working(asking.schema, asking.engine, questions, epsilon)
 
         return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)

@@ -33,6 +33,7 @@ from discreet.noise.source import Source
 from discreet.privacy.guarantee import PureDP
 from discreet.privacy.loss import PureLoss
 from discreet.publish.rollups import Rollup, nested, rollup
+from discreet.query.cells import Bounded
 from discreet.query.keys import shown_key
 from discreet.query.nested import Rolled, rolled
 from discreet.query.plan import Plan, PostGroup
@@ -41,7 +42,7 @@ from discreet.query.render import to_sql
 from discreet.query.request import Cells
 from discreet.query.schema import Schema
 
-__all__ = ["Rolling", "rolling"]
+__all__ = ["Rolling", "covers", "rolling"]
 
 _STEP = "parts made to add up to their groups"
 
@@ -123,7 +124,7 @@ class Rolling(Decided):
             sql=self.sql,
             mechanisms={name: _words(made)},
             confidence=confidence,
-            covers=_covers(self.counted),
+            covers=covers(self.counted),
             notes=(*(note for note, _ in self.found), *_notes(plan)),
             asked_at=at,
             steps=(_STEP,),
@@ -162,7 +163,8 @@ def _words(made: Rollup) -> str:
     )
 
 
-def _covers(counted: Rolled) -> str:
+def covers(counted: Bounded) -> str:
+    """What intervals cover, in words."""
     bounded = counted.stability.bounding.way != "none"
     more = "; not what people with more rows than count would add" if bounded else ""
     return f"Intervals cover the noise, one number at a time{more}."

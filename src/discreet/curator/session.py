@@ -30,6 +30,7 @@ from discreet.curator.questions import Question, Questions, plan_of, wanted_targ
 from discreet.curator.release import Release
 from discreet.curator.rolling import rolling
 from discreet.curator.search import next_search, supposed
+from discreet.curator.workloads import working
 from discreet.engines.base import Engine
 from discreet.errors import BudgetExceededError
 from discreet.exact import Exact, shown, written
@@ -193,10 +194,36 @@ class Session(Questions):
         plan = rollup_plan(self._schema, keys, where, combinations)
         return self._rolled(plan, epsilon, level)
 
+    def publish_workload(
+        self,
+        questions: Sequence[Question],
+        /,
+        *,
+        epsilon: Exact,
+        confidence: Exact | None = None,
+    ) -> Release:
+        """Charge the budget once, and answer several counting questions together.
+
+        What is measured is chosen for these questions, so that their errors are small together;
+        all answers are read from the same cells, none of them negative.
+
+        Args:
+            questions: each SELECT COUNT(*) in SQL, with WHERE and GROUP BY over columns whose
+                values are public; or the condition alone, such as "age < 30"; or a query.
+            epsilon: what it may cost, all questions together.
+            confidence: of the intervals.
+        """
+        level = self._level(confidence)
+        wanted = working(self._schema, self._engine, questions, epsilon, found=self._found)
+        return self._made(wanted, level)
+
     def _rolled(
         self, plan: Plan, epsilon: Exact | Callable[[Plan, Schema], Target], confidence: Fraction
     ) -> Release:
         wanted = rolling(self._schema, self._engine, plan, epsilon, found=self._found)
+        return self._made(wanted, confidence)
+
+    def _made(self, wanted: Wanted, confidence: Fraction) -> Release:
         self._pay(wanted)
         at = datetime.now(UTC)
         return wanted.released(self._answering, system_source(), confidence=confidence, at=at)

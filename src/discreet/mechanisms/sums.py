@@ -42,8 +42,10 @@ Array = NDArray[Any]
 _FINEST = 1.005
 """Scales are rounded up to powers of this, so that many different ones cost no more than few."""
 _SMALLEST = 1e-6
-"""Scales below this part of the largest are rounded up to it."""
+"""Scales below this part of the largest are rounded up to it; or to so much that all that are
+rounded up this way could add a 20,000th part to the variance."""
 _POINTS = np.arange(0.5, 5_000)
+_CHUNK = 64
 _SHARE = 0.002
 """The q of the theorem's third line."""
 _RAREST = 1e-29
@@ -86,15 +88,27 @@ class _Tail:
         least = (math.hypot(spread, near) - spread) / near
         centre = min(max(least, min(0.5, 1 / math.sqrt(spread))), 0.93)
         self.step = min(0.02, centre / 6)
-        s = centre + 1j * (_POINTS * self.step)
-        front = -np.log(s)
-        for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-            front -= count * np.log(1 - (size * s) ** 2)
-        seen = front.real > front.real.max() - _FADED
-        self.s, self.front = s[seen], front[seen]
+        line = centre + 1j * (_POINTS * self.step)
+        top = _front(line[:1], sizes, counts)[0].real
+        low, high = 0, len(line) - 1
+        while low < high:  # the height falls along the line: no factor grows
+            middle = (low + high + 1) // 2
+            seen = _front(line[middle : middle + 1], sizes, counts)[0].real > top - _FADED
+            low, high = (middle, high) if seen else (low, middle - 1)
+        self.s = line[: low + 1]
+        self.front = _front(self.s, sizes, counts)
 
     def __call__(self, t: float) -> float:
         return float(np.exp(self.front - self.s * t).real.sum() * self.step / math.pi)
+
+
+def _front(s: Array, sizes: Array, counts: Array) -> Array:
+    """log(M(s)/s) at some points."""
+    found = -np.log(s)
+    for first in range(0, len(sizes), _CHUNK):
+        some = sizes[first : first + _CHUNK, None], counts[first : first + _CHUNK, None]
+        found -= (some[1] * np.log(1 - (some[0] * s) ** 2)).sum(axis=0)
+    return np.asarray(found)
 
 
 def _crossing(tail: _Tail, risk: float, low: float, high: float) -> float:
@@ -177,7 +191,8 @@ def _laplace_error(scales: tuple[float, ...], times: tuple[int, ...]) -> float:
 
 def _rounded_up(scales: Array, counts: Array) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """The scales, rounded up to few different ones, and how often each comes."""
-    places = np.floor(-np.log(np.maximum(scales, _SMALLEST)) / math.log(_FINEST) + 1e-9)
+    least = max(_SMALLEST, math.sqrt(5e-5 * float(counts @ scales**2) / int(counts.sum())))
+    places = np.floor(-np.log(np.maximum(scales, least)) / math.log(_FINEST) + 1e-9)
     kept, where = np.unique(places, return_inverse=True)
     number = np.bincount(where.reshape(-1), weights=counts).astype(np.int64)
     return tuple((_FINEST**-kept).tolist()), tuple(number.tolist())

@@ -37,6 +37,7 @@ __all__ = [
     "only",
     "part",
     "refused",
+    "selects",
     "statement",
     "tokens_of",
 ]
@@ -128,6 +129,13 @@ def _check_nesting(tokens: Iterable[Token]) -> None:
         depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
         if depth > NESTED:
             raise QueryError(f"a question may be nested at most {NESTED} deep")
+
+
+def selects(text: str) -> bool:
+    """Whether a text is a statement, and no expression such as a condition."""
+    kinds = (token.token_type for token in tokens_of(text))
+    first = next((kind for kind in kinds if kind is not TokenType.L_PAREN), None)
+    return first in (TokenType.SELECT, TokenType.WITH)
 
 
 def statement(tokens: Sequence[Token], text: str) -> Node:
