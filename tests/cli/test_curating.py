@@ -11,6 +11,23 @@ COUNT = "SELECT COUNT(*) FROM payroll"
 BY_DEPARTMENT = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
 
 
+def test_an_explanation_supposes_the_rows_that_were_said(registered, run):
+    """Twice the rows in a group, half the error of a mean, in the words and in the figures."""
+    mean = "SELECT AVG(salary) AS m FROM payroll"
+    for where, more in (("policy.toml", ()), ("payroll.csv", ("--bounds", "salary=0:400000"))):
+        found, words = {}, {}
+        for rows in ("1000", "4000"):
+            args = ("explain", where, mean, *more, "--within", "9000", "--rows", rows)
+            told = json.loads(run(*args, "--json").stdout)
+            found[rows], words[rows] = told["price"]["columns"][0], told["explanation"]
+            assert f"for a group of {int(rows):,} rows" in found[rows]["note"]
+            assert f"for a group of {int(rows):,} rows" in words[rows]
+            assert found[rows]["within"] <= 9000
+    assert (
+        "for a group of 1,000 rows" in run("explain", "policy.toml", mean, "--epsilon", "1").stdout
+    )
+
+
 def test_the_way_from_a_file_to_an_answer(here, run):
     (here / "policy.toml").unlink()
     found = run("init", "payroll.csv")

@@ -30,6 +30,20 @@ def test_a_policy_is_published_under_an_allowance(registered, run):
                         "--confidence", "0.5").stdout  # fmt: skip
 
 
+def test_a_roll_up_adds_up(registered, run):
+    file = ("publish", "payroll.csv", "--rollup", "department, year", "--epsilon", "1", "--keys",
+            "department=Fire,Police,Library", "--range", "year=2021:2024")  # fmt: skip
+    policy = ("publish", "policy.toml", "--rollup", "department", "--epsilon", "0.5", "--as",
+              "alice")  # fmt: skip
+    for args, parts in ((file, 5), ((*file, "--no-ledger"), 5), (policy, 1)):
+        made = json.loads(run(*args, "--json").stdout)
+        release = made["record"]["release"] if "record" in made else made["release"]
+        total, *rest = release["rows"]
+        outer = [row for row in rest if parts == 1 or row[1] is None]
+        assert total[-1] == sum(row[-1] for row in outer)
+        assert len(rest) == parts * len(outer)
+
+
 def test_two_columns_and_a_picture(here, run):
     run("publish", "payroll.csv", "salary", "year", "--bins", "16,4", "--range", "0:400000",
         "--range", "2021:2025", "--epsilon", "1", "--plot", "grid.svg")  # fmt: skip
@@ -57,6 +71,9 @@ def test_rows_outside_of_the_range_are_not_counted(here, run):
     ("args", "problem"),
     [
         (("salary", "--epsilon", "1"), "--range must say"),
+        (("--epsilon", "1"), "COLUMN must be said, or --rollup"),
+        (("salary", "--rollup", "year", "--epsilon", "1"), "--rollup goes instead"),
+        (("--rollup", "department", "--epsilon", "1"), "there is no column 'department'"),
         (("salary", "--range", "0:10", "--range", "0:10", "--epsilon", "1"), "--range must say"),
         (("salary", "--range", "0:10", "--within", "5"), "price of a publication"),
         (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "2,3"), "--bins"),

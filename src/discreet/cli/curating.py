@@ -47,7 +47,7 @@ class Priced:
             "--rows",
             metavar="N",
             rich_help_panel=o.COST,
-            help="With --within: in a group of so many rows.",
+            help="In a group of so many rows, for means; else 1000.",
         ),
     ] = None
     column: Annotated[
@@ -153,7 +153,9 @@ def _explained(
     from discreet.curator.questions import foreseen  # noqa: PLC0415
 
     accuracy = None if cost.within is None else cost.accuracy()
-    told = foreseen(asker, question, cost.price(), accuracy=accuracy, where=where)
+    told = foreseen(
+        asker, question, cost.price(), accuracy=accuracy, where=where, figures={"rows": cost.rows}
+    )
     found = None if told.epsilon_for is None else str(told.epsilon_for)
     return {"epsilon_for": found, "explanation": told.text, "price": told.price.to_dict()}
 

@@ -7,7 +7,7 @@ Tested by tests/cli/test_publishing.py
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +22,11 @@ from discreet.errors import ParameterError
 from discreet.exact import whole
 
 if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
     from discreet.curator.published import Published
+    from discreet.curator.record import Record
+    from discreet.curator.release import Release
+    from discreet.curator.session import Session
     from discreet.publish.measured import Answer as Counted
     from discreet.query.schema import Declared
 
@@ -38,15 +42,24 @@ def publish(  # noqa: PLR0913, PLR0917 - data, axes, who publishes, a price, a w
     source: Annotated[
         str, typer.Argument(metavar="POLICY|FILE", help="A policy (.toml), or a bare file.")
     ],
-    columns: Annotated[
-        list[str], typer.Argument(metavar="COLUMN...", help="One to three columns of numbers.")
-    ],
     known: Known,
     cost: Cost,
     out: Out,
+    columns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="COLUMN...", help="One to three columns of numbers."),
+    ] = None,
     bins: Annotated[
         str, typer.Option("--bins", metavar="N[,N]", help="How many cells, for each column.")
     ] = "1024",
+    rollup: Annotated[
+        str | None,
+        typer.Option(
+            "--rollup",
+            metavar="KEY[,KEY]",
+            help="Instead of columns: keys, the coarsest first; the counts of all levels add up.",
+        ),
+    ] = None,
     where: Where = None,
     analyst: o.As = None,
     dataset: o.Dataset = None,
@@ -56,52 +69,83 @@ def publish(  # noqa: PLR0913, PLR0917 - data, axes, who publishes, a price, a w
     """Publish counts in fine cells, once: every later range, share or quantile of them is free.
 
     Each column has its own `--range LOW:HIGH`, in the same order; rows outside are not counted.
+    With `--rollup` the counts of nested groups are published instead, on every level.
 
     Example: [bold]discreet publish payroll.csv salary --bins 4096 --range 0:400000
     --epsilon 0.1 --plot salaries.png[/bold]
 
     Example: [bold]discreet publish policy.toml salary --range 0:400000 --epsilon 0.1
     --as alice[/bold]
+
+    Example: [bold]discreet publish payroll.csv --rollup department,year --epsilon 0.1
+    --keys department=Fire,Police,Library --range year=2021:2024[/bold]
     """
     cost.check()
     out.check()
     if cost.epsilon is None or cost.delta is not None or cost.less:
         raise ParameterError("--epsilon", cost.epsilon, "is the price of a publication: say it")
-    ranges, known = _ranges(known, columns)
-    wanted: dict[str, Any] = {
-        "bins": _bins(bins, columns), "ranges": ranges, "where": where, "epsilon": cost.epsilon,
-    }  # fmt: skip
+    wanted: dict[str, Any] = {"where": where, "epsilon": cost.epsilon}
+    if rollup is None:
+        axes = columns or []
+        ranges, known = _ranges(known, axes)
+        made = _Making(axes, wanted | {"bins": _bins(bins, axes), "ranges": ranges})
+    elif columns:
+        raise ParameterError("--rollup", rollup, "goes instead of columns of numbers")
+    else:
+        made, ranges = _Making([one.strip() for one in rollup.split(",")], wanted, levels=True), []
     if is_policy(source):
-        wanted |= {"analyst": analyst, "dataset": dataset, "block": block, "key": key}
-        show_answer(_under_policy(source, columns, known, wanted), out)
+        who = {"analyst": analyst, "dataset": dataset, "block": block, "key": key}
+        show_answer(_under_policy(source, known, made, who), out)
         return
     if analyst or dataset or block or key:
         raise ParameterError("--as", analyst, "--dataset, --block and --key go with a policy")
-    declared = _declared(known, columns, ranges)
+    declared = _declared(known, [] if made.levels else made.of, ranges)
     if cost.no_ledger:
         table = forgotten(source, known, declared)
         session = table.session(epsilon=cost.epsilon)
-        made = session.publish(columns, **wanted).release
+        release = made.by(session)
         table.close()
-        show_answer(Answer(made, charged=str(session.spent)), out)
+        show_answer(Answer(release, charged=str(session.spent)), out)
         return
     with opened(source, known, declared, cost) as curator:
-        show_answer(answered(curator, None, lambda: curator.publish(columns, **wanted)), out)
+        show_answer(answered(curator, None, lambda: made.under(curator)), out)
 
 
-def _under_policy(source: str, columns: list[str], known: Known, wanted: dict[str, Any]) -> Answer:
+@dataclass(frozen=True)
+class _Making:
+    """What is published: a grid over columns, or all levels of some keys."""
+
+    of: list[str]
+    wanted: dict[str, Any]
+    levels: bool = False
+
+    def under(self, curator: Curator, **who: Any) -> Record:
+        """Charged to a ledger."""
+        make = curator.publish_rollup if self.levels else curator.publish
+        return make(self.of, **self.wanted, **who)
+
+    def by(self, session: Session) -> Release:
+        """Charged to a budget that ends with this process."""
+        if self.levels:
+            return session.publish_rollup(self.of, **self.wanted)
+        return session.publish(self.of, **self.wanted).release
+
+
+def _under_policy(source: str, known: Known, made: _Making, who: dict[str, Any]) -> Answer:
     from discreet.curator.curator import Curator  # noqa: PLC0415
     from discreet.curator.faults import note_fault  # noqa: PLC0415
 
     if known != Known():
         raise ParameterError("POLICY", source, "says itself what is known of the columns")
     with Curator(source, on_fault=lambda fault: note_fault(curator.ledger, fault)) as curator:
-        return answered(curator, wanted["analyst"], lambda: curator.publish(columns, **wanted))
+        return answered(curator, who["analyst"], lambda: made.under(curator, **who))
 
 
 def _ranges(known: Known, columns: list[str]) -> tuple[list[tuple[str, str]], Known]:
     """The ranges of the axes, and what else is known."""
     own = [text for text in known.ranges or () if "=" not in text]
+    if not columns:
+        raise ParameterError("COLUMN", None, "must be said, or --rollup with keys")
     if len(own) != len(columns):
         raise ParameterError(
             "--range", own or None, f"must say for each column ({', '.join(columns)}) from where "

@@ -245,10 +245,11 @@ class Questions:
         epsilon: Exact | None = None,
         delta: Exact | None = None,
         rho: Exact | None = None,
+        rows: Exact | None = None,
         with_statement: bool = True,
     ) -> str:
         """The question in words, with the statement that will run; free. Priced at epsilon 1
-        where no price is said.
+        where no price is said; `rows` is the size of a group, for means.
         """
         plan = self.plan(question)
         if epsilon is None and rho is None and plan.epsilon is None and plan.rho is None:
@@ -262,8 +263,9 @@ class Questions:
         found, statement = self.priced(plan, target)
         told = statement if with_statement else None
         return explained(
-            found, statement=told, sql=to_sql(plan, self._schema), confidence=self._confidence
-        )
+            found, statement=told, sql=to_sql(plan, self._schema), confidence=self._confidence,
+            rows=rows,
+        )  # fmt: skip
 
 
 class Askable(Protocol):
@@ -317,13 +319,13 @@ def foreseen(
         accuracy: what `epsilon_for` is told; None where no accuracy is asked for.
         where: dataset and block, if the asker has several.
         words: what `explain` is told besides.
-        figures: what `price` is told besides.
+        figures: what `price` is told besides; of it `explain` is told the size of a group.
     """
     at, found = {**said, **(where or {})}, None
     if accuracy is not None:
         found = at["epsilon"] = asker.epsilon_for(question, **accuracy, **(where or {}))
-    text = asker.explain(question, **at, **(words or {}))
     more = figures or {}
+    text = asker.explain(question, **at, rows=more.get("rows"), **(words or {}))
     try:
         price = asker.price(question, **at, **more)
     except QueryError:

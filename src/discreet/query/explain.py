@@ -313,15 +313,16 @@ def _holds(met: Callable[[Fraction], bool], epsilon: Fraction) -> bool:
 
 
 def explained(
-    question: Priced, *, statement: str | None, sql: str, confidence: Exact = "0.95"
-) -> str:
+    question: Priced, *, statement: str | None, sql: str, confidence: Exact = "0.95",
+    rows: Exact | None = None,
+) -> str:  # fmt: skip
     """The whole question in words; without a statement for somebody who may not see what runs."""
     moves = [_block(measured) for measured in question.measured]
     if question.selection is not None:
         keys = question.selection
         sure = 2 * keys.threshold + 1 if question.counts_keys else keys.sure_from
         moves.append(f"keys are selected, shown surely from {sure} people on")
-    price = price_of(question, confidence=confidence)
+    price = price_of(question, confidence=confidence, rows=rows)
     return in_words(sql, question.schema, moves, price, statement)
 
 
