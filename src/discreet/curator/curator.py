@@ -185,6 +185,11 @@ class Curator(Publications):
         """The question as a frozen value, under what is declared; free."""
         return self._asking(question, dataset, block).plan(question)
 
+    def reads(self, question: Question, /, *, dataset: str | None = None,
+              block: str | None = None) -> Plan:  # fmt: skip
+        """The same, as if all that is to be found were found: refused only if `ask` would; free."""
+        return self._asking(question, dataset, block).read(question)
+
     def accounts(self, analyst: str | None = None) -> Mapping[str, Account]:
         """What was spent and is left: of everybody, or of one analyst's allowances."""
         found = self.ledger.accounts

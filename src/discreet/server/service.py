@@ -33,9 +33,12 @@ from discreet.curator.ledger.values import Account
 from discreet.curator.metadata import MOST_LISTED, metadata
 from discreet.curator.policy.model import Dataset, Policy
 from discreet.curator.policy.reading import read_policy
+from discreet.curator.publishing import axes_of
 from discreet.curator.record import Record
 from discreet.curator.rehearsal import Rehearsal
 from discreet.errors import DiscreetError, QueryError
+from discreet.query.cells import counted
+from discreet.query.plan import Plan
 from discreet.query.stability import number_of_groups
 from discreet.server.forms import Forms
 from discreet.server.history import answers_before
@@ -263,6 +266,21 @@ class Service:
             except DiscreetError as error:
                 raise unavailable(error, owner=who.person.role == "owner") from error
             yield curator, where
+
+    def reads(self, who: Credential, question: str, where: dict[str, Any]) -> Plan:
+        """A question as it is understood; refused where it cannot be, from the policy alone."""
+        with self.part(who, question, where.get("dataset"), where.get("block")) as (curator, at):
+            self.asker(who, curator.policy)
+            return curator.reads(question, **at)
+
+    def reads_axes(
+        self, who: Credential, columns: Sequence[str], place: Mapping[str, Any], **said: Any
+    ) -> None:
+        """Refuse a publication that cannot be understood, from the policy alone."""
+        with self.published_part(who, place) as (curator, at):
+            self.asker(who, curator.policy)
+            schema = curator.query(at["dataset"], block=at["block"]).schema
+            counted(schema, axes_of(columns, said["bins"], said["ranges"]), said["where"])
 
     def ask(
         self, who: Credential, question: str, where: dict[str, Any], *,

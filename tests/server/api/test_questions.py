@@ -233,22 +233,64 @@ def test_a_burst_of_one_asker_keeps_nobody_from_a_thread(server, monkeypatch):
     assert sorted(found) == [422] * 8 + [429] * 52
 
 
+def held(server, question, many=3):
+    """Ask with several keys of alice at once, for five seconds; the statuses come in time."""
+    keys = [server.service.access.make_key("alice", by="tests") for _ in range(many)]
+    server.keys |= dict(enumerate(keys))
+    found = []
+
+    def hold(which):
+        body = {"question": question, "deadline": 5, "epsilon": "0.01"}
+        found.append(server.post("/api/ask", body, who=which).status)
+
+    threads = [threading.Thread(target=hold, args=(which,)) for which in range(many)]
+    for thread in threads:
+        thread.start()
+    return found, threads
+
+
 def test_one_person_with_many_keys_leaves_a_worker_to_others(folder, monkeypatch):
     weak(monkeypatch)
     with running(folder / "policy.toml", workers=2, deadlines=(1, 5), longest_wait=1.0) as server:
-        keys = [server.service.access.make_key("alice", by="tests") for _ in range(3)]
-        server.keys |= dict(enumerate(keys))
-        found = []
-
-        def hold(which):
-            body = {"question": "nonsense", "deadline": 5}
-            found.append(server.post("/api/ask", body, who=which).status)
-
-        threads = [threading.Thread(target=hold, args=(which,)) for which in range(3)]
-        for thread in threads:
-            thread.start()
-        time.sleep(0.5)
+        found, threads = held(server, COUNT)
+        until = time.monotonic() + 20
+        while len(found) < 2 and time.monotonic() < until:  # those that got no place
+            time.sleep(0.02)
         assert server.ask(who="bob", epsilon="0.1").status == 200
         for thread in threads:
             thread.join()
-        assert sorted(found) == [422, 503, 503]
+        assert sorted(found) == [200, 503, 503]
+
+
+def test_what_cannot_be_read_holds_no_place(folder, monkeypatch):
+    """It leaves at its deadline, and others are answered meanwhile by the only worker there is."""
+    weak(monkeypatch)
+    with running(folder / "policy.toml", workers=1, deadlines=(1, 5), longest_wait=3.0) as server:
+        began = time.monotonic()
+        found, threads = held(server, "nonsense")
+        publish = {"columns": ["nothing"], "bins": [8], "ranges": [[0, 1]], "epsilon": "0.1"}
+        wrong = threading.Thread(
+            target=lambda: found.append(server.post(
+                "/api/publish", {**publish, "deadline": 5}, who="olga"
+            ).status)
+        )  # fmt: skip
+        wrong.start()
+        assert server.ask(who="bob", epsilon="0.1").status == 200
+        assert found == [], "nobody waited for a place, and nothing left early"
+        for thread in (*threads, wrong):
+            thread.join()
+        assert time.monotonic() - began >= 5
+        assert found == [422] * 4
+
+
+def test_so_many_columns_are_not_rehearsed(server):
+    """They are explained, and refused before anything is computed."""
+    outputs = ", ".join(f"SUM(pay + {i}) AS s{i}" for i in range(41))
+    body = {"question": f"SELECT {outputs} FROM payroll", "epsilon": "0.1"}
+    refused = server.post("/api/rehearse", body)
+    assert refused.status == 422
+    assert "at most 40 columns" in refused.json["message"]
+    told = server.post("/api/preview", body)
+    assert told.status == 200
+    assert told.json["rehearsal"] is None
+    assert len(told.json["explain"]["columns"]) == 41

@@ -42,10 +42,12 @@ async def publish(
             who, wanted.columns, wanted.at(), key=key, seconds=seconds, **wanted.how()
         )
 
+    def read() -> None:
+        service.reads_axes(who, wanted.columns, wanted.at(), **wanted.how())
+
     said = " ".join([*wanted.columns, wanted.where or ""])
-    return await handed_out(
-        request, who, work, deadline=wanted.deadline, size=room(len(said) // 8 + 1, 1, said)
-    )
+    size = room(len(said) // 8 + 1, 1, said)
+    return await handed_out(request, who, read, work, deadline=wanted.deadline, size=size)
 
 
 @routes.post(

@@ -19,7 +19,7 @@ from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Accounting, Amount
 from discreet.curator.questions import foreseen
 from discreet.curator.record import Record
-from discreet.errors import DiscreetError, ParameterError, QueryError
+from discreet.errors import ParameterError, QueryError
 from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.server.api.models import Ask, Errors, KeyHeader, Question
@@ -36,6 +36,8 @@ routes = APIRouter(prefix="/api", tags=["questions"])
 POINTS = tuple(Fraction(n, 100) for n in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200,
                                           300, 500, 1000))  # fmt: skip
 """The prices at which errors are told, unless others are asked for."""
+MOST_REHEARSED = 40
+"""So many columns are rehearsed: each has noise of its own, whose tables take a while to make."""
 MOST_FIGURES = 256
 """So many numbers, at all prices together, have their error told at once."""
 
@@ -117,6 +119,9 @@ def rehearse(question: Question, who: Askers, request: Request) -> dict[str, Any
     """The same question on made-up rows, from the policy alone; free."""
     service = service_of(request)
     service.asker(who)
+    if len(service.reads(who, question.question, question.where()).outputs) > MOST_REHEARSED:
+        words = f"a rehearsal has at most {MOST_REHEARSED} columns; nothing was charged"
+        raise Problem("query", words, fix="Explain it, or rehearse it in parts.")
     wanted = {**question.price(), **question.accuracy()}
     record = service.rehearse(who, question.question, question.where(), **wanted)
     return {"rehearsal": True, **record.to_dict()}
@@ -126,9 +131,12 @@ def rehearse(question: Question, who: Askers, request: Request) -> dict[str, Any
 def preview(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
     """All that can be known before paying, in one request: words, errors, a rehearsal; free.
 
-    Where bounds are to be found first, nothing is known of errors, and a note says why.
+    Where bounds are to be found first, nothing is known of errors, and a note says why. Where there
+    are too many numbers for a rehearsal there is none.
     """
-    played = rehearse(question, who, request)  # what cannot be asked is refused here
+    plan = service_of(request).reads(who, question.question, question.where())
+    few = len(plan.outputs) <= MOST_REHEARSED
+    played = rehearse(question, who, request) if few else None  # refused here, if it is
     try:
         told, points, note = explain(question, who, request), errors(question, who, request), ""
     except QueryError as error:
@@ -156,8 +164,11 @@ async def ask(
             **question.accuracy(),
         )  # fmt: skip
 
+    def read() -> None:
+        service.reads(who, question.question, question.where())
+
     size = room(len(question.question) // 8 + 1, 1, question.question)
-    return await handed_out(request, who, work, deadline=question.deadline, size=size)
+    return await handed_out(request, who, read, work, deadline=question.deadline, size=size)
 
 
 def one_key(said: str | None, header: str | None) -> str | None:
@@ -170,6 +181,7 @@ def one_key(said: str | None, header: str | None) -> str | None:
 async def handed_out(
     request: Request,
     who: Credential,
+    read: Callable[[], object],
     work: Callable[[float | None], tuple[Record, int]],
     *,
     deadline: float | None,
@@ -177,9 +189,13 @@ async def handed_out(
 ) -> Response:
     """What becomes of a charged question, at its deadline.
 
+    What cannot even be read is refused without a worker's place, and leaves at the same time as if
+    it had had one: others do not wait for it.
+
     Args:
         request: belongs to it.
         who: asks.
+        read: refuses what cannot be asked, from the request and the policy alone.
         work: answers, given the seconds that the database may take; also the number of groups.
         deadline: that was asked for.
         size: the length of a refusal.
@@ -190,15 +206,20 @@ async def handed_out(
     seconds = until if service.settings.padded else None
     done = _Work(service, who, work, seconds, size)
     with state.alone.turn(who.key or who.person.name):
-        async with state.places.turn(who.person.name):
-            status, body = await at_deadline(
-                seconds, lambda: asyncio.get_running_loop().run_in_executor(state.workers, done)
-            )
+        async with state.turns.turn(who.person.name):
+            refused = await asyncio.to_thread(done.refused, read)
+        if refused is not None:
+            status, body = await at_deadline(seconds, lambda: asyncio.sleep(0, refused))
+        else:
+            async with state.places.turn(who.person.name):
+                status, body = await at_deadline(
+                    seconds, lambda: asyncio.get_running_loop().run_in_executor(state.workers, done)
+                )
     return Response(body, status, media_type="application/json")
 
 
 class _Work:
-    """One question in a worker's thread: its status and its finished body, never an exception."""
+    """One question in a thread: its status and its finished body, never an exception."""
 
     def __init__(
         self,
@@ -211,16 +232,26 @@ class _Work:
         self._service, self._who, self._work = service, who, work
         self._seconds, self._size = seconds, size
 
+    def refused(self, read: Callable[[], object]) -> tuple[int, bytes] | None:
+        """The refusal of what cannot be read; None where it can be."""
+        try:
+            read()
+        except Exception as error:  # noqa: BLE001 - told in one form, and to the owner
+            return self._told(error)
+        return None
+
     def __call__(self) -> tuple[int, bytes]:
+        """The answer, or a refusal."""
         limit = None if self._seconds is None else self._seconds * ENGINE_SHARE
         try:
             record, groups = self._work(limit)
             columns = len(record.release.columns)
             return 200, padded(record.to_dict(), room(columns, groups, record.plan))
-        except (DiscreetError, Problem) as error:
-            problem = problem_of(error, owner=self._who.person.role == "owner")
         except Exception as error:  # noqa: BLE001 - told in one form, and to the owner
-            problem = problem_of(error, owner=self._who.person.role == "owner")
+            return self._told(error)
+
+    def _told(self, error: Exception) -> tuple[int, bytes]:
+        problem = problem_of(error, owner=self._who.person.role == "owner")
         if problem.hidden is not None:
             self._service.note(problem.hidden)
         return problem.status, padded(problem.told(), self._size)

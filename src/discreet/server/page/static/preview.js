@@ -89,8 +89,8 @@ export class Preview {
     find("#words").textContent = this.told.explain?.text ?? "";
     const supposes = this.told.explain?.columns.some((one) => one.note.startsWith("for a group of"));
     find("#rows-field").hidden = !supposes;
-    this.chart = chartOf(this.told.rehearsal.release, { within: (name) => this.#within(name) });
-    find("#preview").replaceChildren(this.chart.element);
+    this.chart = this.told.rehearsal && chartOf(this.told.rehearsal.release, { within: (name) => this.#within(name) });
+    find("#preview").replaceChildren(this.chart?.element ?? make("p", { class: "soft" }, "There is no picture of so many numbers."));
     this.#tell();
   }
 
