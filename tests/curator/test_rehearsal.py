@@ -13,12 +13,14 @@ from tests.curator.policy.example import policy as example
 from tests.curator.test_metadata import QUESTIONS, STORAGE, UNITS, data, owned
 
 from discreet.curator import bind
+from discreet.curator import rehearsal as rehearsing
 from discreet.curator.made_up import made_up
 from discreet.curator.policy.model import Defaults
 from discreet.curator.published import Published
 from discreet.curator.record import Record
 from discreet.curator.rehearsal import NOTE, Rehearsal
 from discreet.errors import DiscreetError, EngineError, ParameterError, QueryError
+from discreet.noise.source import KeyedSource
 from discreet.query.build import Query
 from discreet.query.schema import Bounds, FindBounds, PerPerson
 
@@ -138,14 +140,17 @@ def test_what_has_to_be_found_is_found_once(monkeypatch):
         assert plain.release.notes == (NOTE,)
 
 
-def test_a_search_that_shows_nothing_goes_on_with_the_made_up_range():
+@pytest.mark.parametrize("key", range(3))
+def test_a_search_that_shows_nothing_goes_on_with_the_made_up_range(monkeypatch, key):
+    """With noise of fixed keys: by chance an empty bin may pass, and other bounds are found."""
+    bits = bytes([key]) * 32
+    monkeypatch.setattr(rehearsing, "system_source", lambda: KeyedSource(bits))
     columns = {"bonus": FindBounds(epsilon="1e-6")}
     unit = PerPerson("person", max_rows="find", find_epsilon="1e-6")
     with Rehearsal(data(unit, columns=columns, lookups={})) as made:
         notes = made.ask("SELECT SUM(bonus) AS s FROM t", epsilon=1).release.notes
-    # an empty bin passes with a chance of 1 in 100: then other bounds are found, which is as well
-    assert notes[1].startswith("bounds of bonus found: ")
-    assert notes[2].startswith("rows per person found: at most ")
+    assert notes[1].startswith("bounds of bonus found: 1 to 1024")
+    assert notes[2].startswith("rows per person found: at most 4 ")
 
 
 REFUSED = {

@@ -9,6 +9,7 @@ import contextlib
 import json
 import socket
 import time
+from fractions import Fraction
 
 import pytest
 from tests.server.running import COUNT, prepared, running, weak
@@ -454,19 +455,30 @@ def test_no_free_worker(tmp_path, monkeypatch):
         assert server.ask(epsilon="0.01").status == 200
 
 
+def spent(server, who):
+    return server.service.ledger.accounts[f"staff@{who}"].spent.value()
+
+
 def test_who_leaves_is_still_charged_once(server):
-    """The connection ends in the middle; the same key brings the answer, at no further price."""
-    before = server.get("/api/budget", who="bob").json["accounts"][0]["spent"]["epsilon"]
-    body = json.dumps({"question": COUNT, "epsilon": "0.125", "key": "left"}).encode()
+    """The connection ends once it is charged; the same key brings the answer, at no further price.
+
+    Waited for are states, not times: the charge, and the end of the first asking.
+    """
+    before = spent(server, "bob")
+    asked = {"question": COUNT, "epsilon": "0.125", "key": "left", "deadline": 1.5}
+    body = json.dumps(asked).encode()
     lines = (f"Authorization: Bearer {server.keys['bob']}", "Content-Type: application/json",
              f"Content-Length: {len(body)}")  # fmt: skip
+    until = time.monotonic() + 30
     with connected(server) as wire:
         wire.say(head(server, "POST /api/ask HTTP/1.1", *lines) + body)
-        time.sleep(0.02)
+        while spent(server, "bob") == before and time.monotonic() < until:
+            time.sleep(0.005)
         wire.made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-    time.sleep(0.5)
     first = server.ask(epsilon="0.125", key="left", who="bob")
+    while first.status == 429 and time.monotonic() < until:  # the first asking is not done yet
+        time.sleep(0.05)
+        first = server.ask(epsilon="0.125", key="left", who="bob")
     assert first.status == 200
     assert server.ask(epsilon="0.125", key="left", who="bob").json == first.json
-    after = server.get("/api/budget", who="bob").json["accounts"][0]["spent"]["epsilon"]
-    assert float(after) - float(before) == pytest.approx(0.125)
+    assert spent(server, "bob") - before == Fraction("0.125")

@@ -54,7 +54,7 @@ def hospital(tmp_path, monkeypatch):
     (data / "in.csv").symlink_to(data / "visits.csv")
     (data / "loop.csv").symlink_to(data / "loop.csv")
     (data / "ledger.csv").symlink_to(data / "own.db")
-    with running(prepared(tmp_path, EMPTY)) as made:
+    with running(prepared(tmp_path, EMPTY), deadlines=(20,), padded=False) as made:
         yield made
 
 
