@@ -9,9 +9,10 @@ Notebook code runs after its imports were changed to this module. What is differ
   a sensitivity for each part costs epsilon for each part, a delta of 1 or more is refused;
 * a sampled sensitivity makes *random* differential privacy, and no (epsilon, delta) of its own;
 * what a node has spent stays with the node: configuring another policy resets nothing;
-* data leave a node through a policy that states its cost only: `UnprotectedAccess` is refused.
+* data leave a node through a policy that states its cost only: `UnprotectedAccess` is refused;
+* aggregators with noise say what an aggregation costs, the weak one too.
 
-Training of models and aggregation are not covered.
+Training of models is not covered; the guide on nodes has a table of all names.
 Tested by tests/compat/sherpa/test_notebooks.py
 """
 
@@ -22,6 +23,11 @@ from discreet.compat.sherpa.access import (
     Mean,
     Query,
     UnprotectedAccess,
+)
+from discreet.compat.sherpa.aggregators import (
+    CDPAggregator,
+    NormClipAggregator,
+    WeakDPAggregator,
 )
 from discreet.compat.sherpa.composition import (
     AdaptiveDifferentialPrivacy,
@@ -54,6 +60,7 @@ from discreet.compat.sherpa.sampling import (
 
 __all__ = [
     "AdaptiveDifferentialPrivacy",
+    "CDPAggregator",
     "DPDataAccessDefinition",
     "DataAccessDefinition",
     "DataNode",
@@ -68,6 +75,7 @@ __all__ = [
     "L2SensitivityNorm",
     "LaplaceMechanism",
     "Mean",
+    "NormClipAggregator",
     "NormalDistribution",
     "ProbabilityDistribution",
     "Query",
@@ -78,5 +86,6 @@ __all__ = [
     "SensitivityNorm",
     "SensitivitySampler",
     "UnprotectedAccess",
+    "WeakDPAggregator",
     "federate_array",
 ]

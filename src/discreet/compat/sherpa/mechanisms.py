@@ -34,6 +34,7 @@ __all__ = [
     "LaplaceMechanism",
     "RandomizedResponseBinary",
     "RandomizedResponseCoins",
+    "grid_of",
 ]
 
 FINE = 10
@@ -201,7 +202,7 @@ class LaplaceMechanism(_Additive):
         size = max(values.size, 1)
         exact = positive(sensitivity, name="sensitivity")
         mechanism = Laplace(
-            epsilon=self._epsilon, sensitivity=exact, grid=_grid(exact / size), changes=size,
+            epsilon=self._epsilon, sensitivity=exact, grid=grid_of(exact / size), changes=size,
             neighbours="replace",
         )  # fmt: skip
         return mechanism.release(np.asarray(values), source=source)
@@ -241,7 +242,7 @@ class GaussianMechanism(_Additive):
     def _part(self, values: Any, sensitivity: Any, source: Source) -> Any:
         flat = np.asarray(values).reshape(-1)
         exact = positive(sensitivity, name="sensitivity")
-        grid = _grid(exact / max(flat.size, 1))
+        grid = grid_of(exact / max(flat.size, 1))
         steps = Laplace(epsilon=1, sensitivity=exact, grid=grid)  # it rounds, no more
         on_grid = [steps.on_grid(one) for one in flat.tolist()]
         move = math.ceil(exact / grid)
@@ -272,7 +273,7 @@ class ExponentialMechanism(DPDataAccessDefinition):
         self._size = whole(size, name="size", at_least=1)
         self._epsilon = epsilon_of(epsilon)
         moved = positive(delta_u, name="delta_u")
-        self._grid = _grid(moved)
+        self._grid = grid_of(moved)
         steps = math.ceil(moved / self._grid)
         self._mechanism = Exponential(
             epsilon=self._epsilon, sensitivity=steps, neighbours="replace"
@@ -294,7 +295,7 @@ class ExponentialMechanism(DPDataAccessDefinition):
         return self._r[chosen[0]] if self._size == 1 else self._r[chosen]
 
 
-def _grid(sensitivity: Fraction) -> Fraction:
+def grid_of(sensitivity: Fraction) -> Fraction:
     """The largest power of two that is at most 2^-FINE of a sensitivity."""
     place = sensitivity.numerator.bit_length() - sensitivity.denominator.bit_length() - 1 - FINE
     return Fraction(1 << place) if place >= 0 else Fraction(1, 1 << -place)
