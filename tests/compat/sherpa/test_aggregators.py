@@ -50,6 +50,15 @@ def test_the_norm_is_at_most_clip_exactly(numbers, clip):
         assert norm == pytest.approx(float(clip), rel=0.01)
 
 
+def test_a_norm_that_floats_cannot_write_is_kept():
+    """This clip is 1 as a float, and an update of norm 1 is longer."""
+    clip = 1 - Fraction(1, 1 << 60)
+    for update in ([1.0], [-7.0], [0.0, 1.0]):
+        grid = grid_of(clip / len(update))
+        steps = _clipped(np.array(update), clip, grid)
+        assert sum(step * step for step in steps.tolist()) * grid**2 <= clip**2
+
+
 @pytest.mark.parametrize("noise_mult", ["0.5", 1, 3, "0.1"])
 def test_the_cost_is_that_of_replacing_a_client(noise_mult):
     """Sensitivity 2 clip against noise of noise_mult clip, whatever clip is."""
