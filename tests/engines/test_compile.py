@@ -11,7 +11,7 @@ from tests.engines import corpus
 from tests.engines.contract import REQUESTS
 from tests.engines.corpus import AGE, BONUS, DEPT, LEVEL, NOTE, SALARY, SEEN, SMOKER, START
 
-from discreet.engines.compile import _not_computed_with, cells, columns_used, statement
+from discreet.engines.compile import Cleaned, _not_computed_with, cells, columns_used, statement
 from discreet.engines.dialects import DIALECTS
 from discreet.errors import QueryError
 from discreet.query import expr as e
@@ -42,6 +42,32 @@ def test_one_part_with_nothing_to_bound_is_one_plain_group_by():
         'CASE WHEN "r"."n" < 0 THEN 0 WHEN "r"."n" > 9 THEN 9 ELSE "r"."n" END AS "c1" '
         'FROM "people" AS "r") AS "b" GROUP BY "b"."c0"'
     )
+
+
+def test_what_was_written_before_is_written_again():
+    """∀ requests, in any order, under two declarations: the text is that of nothing known."""
+    known = Cleaned()
+    asked = list(REQUESTS.values())[::7]
+    other = Schema(
+        "t", PerRow(), {"g": Keys(range(9)), "n": Bounds(0, 9, 1)}, {"g": "integer", "n": "integer"}
+    )
+    wider = replace(other, columns={"g": Keys(range(9)), "n": Bounds(0, 99, 1)})
+    for schema in (other, wider):
+        g, n = (e.Column(name, schema.kind(name)) for name in "gn")
+        condition = t.compare("<", n, t.constant(5))
+        asked.append(Request(schema, condition, (Part((g,), (Total(n, 1, 0),), NONE),)))
+        asked.append(Request(schema, condition, (Part((n,), (Total(g, 1, 0),), NONE),)))
+    for request in [*asked, *asked[::-1]]:
+        assert text(request, known=known) == text(request)
+    assert 1 < len(known._texts) < len(asked)
+
+
+def test_little_is_remembered_of_what_was_written(monkeypatch):
+    monkeypatch.setattr("discreet.engines.compile._KEPT", 2)
+    known = Cleaned()
+    for request in list(REQUESTS.values())[::19]:
+        assert text(request, known=known) == text(request)
+        assert len(known._texts) <= 2
 
 
 # whole numbers in the type that they are stored in

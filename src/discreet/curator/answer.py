@@ -19,6 +19,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -282,10 +283,16 @@ def _noisy_cells(
 
 def draws(noise: Noise, size: int, source: Source) -> list[int]:
     """Independent noise for this many numbers."""
-    if noise.variance >= float(_VECTOR) ** 2:
+    if _is_wide(noise):
         return noise.release([0] * size, source=source)
     drawn: list[int] = noise.release(np.zeros(size, dtype=np.int64), source=source).tolist()
     return drawn
+
+
+@lru_cache(maxsize=256)
+def _is_wide(noise: Noise) -> bool:
+    """Whether noise may be too large for machine integers: the law says, and it is public."""
+    return noise.variance >= float(_VECTOR) ** 2
 
 
 def _quantiles(

@@ -201,9 +201,10 @@ def handed_out(
     """
     release, seen = record.release, [record.release]
     for done in ledger.paid(canon, analyst):
+        if done.seq >= record.entry:
+            continue
         other = Kept.from_text(done.answer).record.release
-        known = any(other.raw == one.raw and other.rows == one.rows for one in seen)
-        if done.seq < record.entry and not known:
+        if not any(other.raw == one.raw and other.rows == one.rows for one in seen):
             seen.append(other)
             release = combined(other, release, counts=counts)
     return replace(record, release=release)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 
 from sqlglot import exp
 
@@ -34,12 +35,14 @@ from discreet.query.kinds import Day, Flag, Kind, Number, Text
 from discreet.query.request import Cells, Part, Request
 from discreet.query.schema import PerPerson, Schema, Storage
 
-__all__ = ["cells", "statement", "tree"]
+__all__ = ["Cleaned", "cells", "statement", "tree"]
 
 Key = int | bool | str | date | None
+_KEPT = 256
+"""So many texts are remembered; then all are forgotten."""
 
 
-def statement(
+def statement(  # noqa: PLR0913 - all that a statement depends on
     request: Request,
     *,
     dialect: str,
@@ -48,6 +51,7 @@ def statement(
     key: str,
     stable: bool = True,
     pretty: bool = False,
+    known: Cleaned | None = None,
 ) -> str:
     """The one statement that answers a request.
 
@@ -60,9 +64,12 @@ def statement(
         stable: whether the table shows the same rows when a statement reads it twice; a view that
             draws a sample does not, and is then read once.
         pretty: on many lines.
+        known: what was written before of the same relation; not for statements on many lines.
     """
     sql = DIALECTS[dialect]
-    made = tree(request, sql=sql, relation=relation, hashing=hashing, key=key, stable=stable)
+    made = tree(
+        request, sql=sql, relation=relation, hashing=hashing, key=key, stable=stable, known=known
+    )
     return sql.render(made, pretty=pretty)
 
 
@@ -74,11 +81,12 @@ def tree(
     hashing: Hashing,
     key: str,
     stable: bool = True,
+    known: Cleaned | None = None,
 ) -> Node:
     """The statement as a tree."""
     if not request.parts:
         raise QueryError("a request needs at least one part")
-    made = _base(request, sql, relation)
+    made = _base(request, sql, relation, known)
     base = Base(sql, request.schema, made.names, hashing, key)
     selects = [part_select(base, part) for part in request.parts]
     total: Node = selects[0]
@@ -121,22 +129,49 @@ def _needed(request: Request) -> list[e.Expr]:
     return list(found)
 
 
-def _base(request: Request, sql: Dialect, relation: Node) -> _Made:
+class Cleaned:
+    """The cleaned columns of one relation as they were written before, by schema and columns.
+
+    They follow from the declaration and from which columns a question uses: nothing else of the
+    question, and no row, is in them.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[object, ...], tuple[Schema, Node]] = {}
+
+    def written(
+        self, request: Request, sql: Dialect, names: Sequence[str], make: Callable[[], Node]
+    ) -> Node:
+        """The rows of cleaned columns; made and written out the first time."""
+        bare = _not_computed_with(request)
+        key = (id(request.schema), sql.name, *names, _needs_person(request), bare)
+        found = self._texts.get(key)
+        if found is None:
+            text = exp.Var(this=sql.render(make()))
+            if len(self._texts) >= _KEPT:
+                self._texts.clear()
+            found = self._texts[key] = (request.schema, text)  # its id stays its own
+        return found[1].copy()
+
+
+def _base(request: Request, sql: Dialect, relation: Node, known: Cleaned | None) -> _Made:
     needed = _needed(request)
     asked = needed if request.where is None else [*needed, request.where]
     used = list(
         dict.fromkeys(n.name for node in asked for n in e.walk(node) if isinstance(n, e.Column))
     )
     names = {column_name: f"c{i}" for i, column_name in enumerate(used)}
-    rows = _cleaned(request, sql, relation, names)
     plain = all(isinstance(node, e.Column) for node in needed)
     if plain and request.where is None:
-        return _Made(rows, {n: names[n.name] for n in needed if isinstance(n, e.Column)})
+        bare_rows = _cleaned(request, sql, relation, names)
+        return _Made(bare_rows, {n: names[n.name] for n in needed if isinstance(n, e.Column)})
     translate = Translator(sql, columns=names, tables=request.schema.tables)
     values = [(f"x{i}", translate(node)) for i, node in enumerate(needed)]
     condition = None if request.where is None else translate(request.where)
     person = _person_names(request)
     passed = [*person, *names.values()]
+    clean = partial(_cleaned, request, sql, relation, names)
+    rows: Node = clean() if known is None else known.written(request, sql, used, clean)
     for level in translate.levels:
         rows = _levelled(rows, level, passed, request.schema, sql)
         passed += [title for title, _ in level.values]
@@ -230,7 +265,7 @@ def _storage(schema: Schema, column_name: str) -> Storage:
 
 
 def _levelled(
-    below: exp.Select, level: Level, passed: Sequence[str], schema: Schema, sql: Dialect
+    below: Node, level: Level, passed: Sequence[str], schema: Schema, sql: Dialect
 ) -> exp.Select:
     """One subquery more, with named values and joins to public tables."""
     if sql.fenced:

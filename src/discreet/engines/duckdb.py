@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 
 from discreet.engines.base import Engine, Hashing
-from discreet.engines.compile import cells, columns_used, statement
+from discreet.engines.compile import Cleaned, cells, columns_used, statement
 from discreet.engines.delimited import check_names, csv_relation, header
 from discreet.engines.dialects import column, name
 from discreet.engines.progress import bar
@@ -108,6 +108,7 @@ class DuckDB(Engine):
         self._busy = Lock()
         self.hashing, self.key = hashing, key
         self._stable = stable
+        self._cleaned = Cleaned()
         self._replaced: tuple[str, ...] = _REPLACED
         self._types = self._described()
 
@@ -242,10 +243,11 @@ class DuckDB(Engine):
         return statement(
             request,
             dialect=self.dialect,
-            relation=self._read_as(request),
+            relation=(relation := self._read_as(request)),
             hashing=self.hashing,
             key=self.key,
             stable=self._stable,
+            known=self._cleaned if relation is self._relation else None,
         )
 
     def run(
