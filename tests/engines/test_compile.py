@@ -57,6 +57,11 @@ def test_what_was_written_before_is_written_again():
         condition = t.compare("<", n, t.constant(5))
         asked.append(Request(schema, condition, (Part((g,), (Total(n, 1, 0),), NONE),)))
         asked.append(Request(schema, condition, (Part((n,), (Total(g, 1, 0),), NONE),)))
+    of_people = replace(other, unit=PerPerson("g"))
+    n = e.Column("n", of_people.kind("n"))
+    for people in (False, True):  # who a row is of is read only where it matters
+        part = Part((n,), (Total(),), NONE, people=people)
+        asked.append(Request(of_people, t.compare("<", n, t.constant(5)), (part,)))
     for request in [*asked, *asked[::-1]]:
         assert text(request, known=known) == text(request)
     assert 1 < len(known._texts) < len(asked)
