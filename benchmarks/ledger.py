@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.timing import table
@@ -26,6 +28,7 @@ from discreet.curator.ledger.registry import Registration, register
 from discreet.curator.ledger.values import Charge, Claim
 
 ANSWER = "x" * 500
+TOGETHER = "8 threads of one process"
 SQL = "SELECT department, COUNT(*) AS n FROM payroll GROUP BY department"
 
 
@@ -50,7 +53,7 @@ def ours(address, head):
 
 
 def bare_sqlite(address, _head):
-    db = sqlite3.connect(address, isolation_level=None, timeout=60)
+    db = sqlite3.connect(address, isolation_level=None, timeout=60, check_same_thread=False)
     db.execute("PRAGMA synchronous = FULL")
 
     def twice(words):
@@ -77,15 +80,17 @@ def bare_postgres(address, _head):
     return twice
 
 
-def compared(pairs, workers, number, turns):
+def compared(pairs, workers, number, turns, threads=1):
     """Charges per second of some processes together: the median of turns, one by one.
 
-    Turns of many writers are long: SQLite lets the last ones of a turn sleep.
+    Turns of many writers are long: SQLite lets the last ones of a turn sleep. Threads share one
+    ledger, as those of a server do; bare ones have a connection each.
     """
     context = multiprocessing.get_context("spawn")
     barriers = {name: context.Barrier(workers + 1) for name in pairs}
+    share = number // workers // threads
     processes = [
-        context.Process(target=_work, args=(barriers[name], *pair, i, number // workers, turns))
+        context.Process(target=_work, args=(barriers[name], *pair, i, share, turns, threads))
         for name, pair in pairs.items()
         for i in range(workers)
     ]
@@ -103,13 +108,24 @@ def compared(pairs, workers, number, turns):
     return {name: statistics.median(rates) for name, rates in found.items()}
 
 
-def _work(barrier, opened, address, head, worker, number, turns):
-    one = opened(address, head)
-    one(f"{worker}-{time.time_ns()}-first")
+def _work(barrier, opened, address, head, worker, number, turns, threads):
+    first = opened(address, head)
+    shared = opened is ours
+    calls = [first, *(first if shared else opened(address, head) for _ in range(threads - 1))]
+    for one in calls:
+        one(f"{worker}-{uuid.uuid4().hex}-first")
+
+    def work(one):
+        for i in range(number):
+            one(f"{worker}-{uuid.uuid4().hex}-{i}")
+
     for _ in range(turns):
         barrier.wait()
-        for i in range(number):
-            one(f"{worker}-{time.time_ns()}-{i}")
+        if threads == 1:
+            work(first)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(work, calls))
         barrier.wait()
 
 
@@ -131,6 +147,7 @@ def charges():
         }
         for workers, number, turns in ((1, 100, 21), (8, 1600, 3)):
             rows.append(_line("SQLite", workers, compared(pairs, workers, number, turns)))
+        rows.append(_line("SQLite", TOGETHER, compared(pairs, 1, 800, 5, threads=8)))
         rows += _postgres(path)
     head = ("ledger", "writers", "share of bare commits", "charges per second", "bare, halved")
     return table(head, rows)
@@ -161,10 +178,11 @@ def _postgres(path):
             "bare": (bare_postgres, address, None),
             "ours": (ours, address, path / "pg.head"),
         }
-        return [
+        rows = [
             _line("PostgreSQL", workers, compared(pairs, workers, number, turns))
             for workers, number, turns in ((1, 50, 21), (8, 800, 3))
         ]
+        return [*rows, _line("PostgreSQL", TOGETHER, compared(pairs, 1, 800, 5, threads=8))]
     finally:
         server.cleanup()
 
