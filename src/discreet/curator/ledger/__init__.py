@@ -2,7 +2,8 @@
 
 Protocol. A question is *reserved* in one flushed transaction (its accounts are charged, its noise
 key is made, an entry is logged), then computed, then *stored* in a second one (the answer goes in,
-the noise key goes out, an entry is logged), and only then handed out.
+the noise key goes out, an entry is logged), and only then handed out. Those who wait in one process
+at the same moment share a transaction (`discreet.curator.ledger.group`).
 
 Guarantee. Everything that is ever handed out has the guarantee of its family's limit, whatever
 crashes, races, retries and restored backups come between.
@@ -10,8 +11,9 @@ Assumes. The disk keeps what it says it keeps; SHA-256 has no collisions; the he
 database are not both taken back to an older state (an exported head finds that too).
 Proof. The invariants, each tested by killing processes at every step and at random times:
 
-I1  what an account has spent is the sum of its charges, and never above its limit: one conditional
-    update inside the transaction that logs the charge, and a CHECK of the database.
+I1  what an account has spent is the sum of its charges, and never above its limit: it is looked at
+    and updated inside the transaction that logs the charge, which no other writer is beside; the
+    update repeats the condition, and a CHECK of the database refuses what does not meet it.
 I2  an answer that was handed out is stored: it is handed out from the store.
 I3  one key has one answer: a key that exists is never reserved again, storing happens once, and
     who comes second takes the stored answer. Until it is stored, the noise is the key's.

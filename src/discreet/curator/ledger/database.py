@@ -4,8 +4,9 @@ SQLite runs in WAL mode with synchronous=FULL, so that a commit is on the disk b
 and overwrites what it deletes. PostgreSQL has to have synchronous_commit on; otherwise the ledger
 is refused.
 
-Statements are SQLAlchemy's, compiled once for the database and then run by its driver: a commit on
-a fast disk takes a third of a millisecond, and what comes before it should not take as long.
+Statements are SQLAlchemy's, compiled once for the database, with their constants written out, and
+then run by its driver: a commit on a fast disk takes a third of a millisecond, and what comes
+before it should not take as long.
 
 A writing transaction begins by waiting until no other writes. In SQLite that is BEGIN IMMEDIATE. In
 PostgreSQL it is a statement of its own that locks the one row of the ledger: at READ COMMITTED each
