@@ -23,6 +23,7 @@ from benchmarks import (
     local,
     noise,
     publish,
+    publish_coverage,
     publish_references,
     publish_workloads,
     rappor,
@@ -68,7 +69,9 @@ ALL = {
     "publish-line": publish.line,
     "publish-plane": publish.plane,
     "publish-sizes": publish.sizes,
-    "publish-coverage": publish.coverage,
+    "publish-coverage": publish_coverage.ranges,
+    "publish-coverage-quantiles": publish_coverage.quantiles,
+    "publish-coverage-boxes": publish_coverage.boxes,
 }
 
 

@@ -1,4 +1,4 @@
-"""Publishing histograms: DPBench's errors, the time by the size of the domain, intervals that hold.
+"""Publishing histograms: DPBench's errors, and the time by the size of the domain.
 
 Errors are measured with the setting and the sampled data of DPBench's runner, which is no part of
 this repository: it is looked for in ../shared, or where the variable DPBENCH says. Without it the
@@ -139,37 +139,3 @@ def sizes():
             ratio = min(took[name]) / least
             rows.append((epsilon, name, pieces[name], f"{min(took[name]):.2f}", f"{ratio:.1f}"))
     return table(("epsilon", "cells", "pieces", "CPU seconds", "times 4,096 cells"), rows)
-
-
-def shapes_made_up(rng, size=1024):
-    at = np.arange(size)
-    return {
-        "a bell": np.exp(-(((at - 400) / 90) ** 2) / 2),
-        "two bells": np.exp(-(((at - 200) / 30) ** 2) / 2)
-        + 0.5 * np.exp(-(((at - 700) / 120) ** 2) / 2),
-        "flat": np.ones(size),
-        "Zipf, shuffled": 1 / (1 + rng.permutation(size)),
-        "twelve cells": np.isin(at, rng.integers(0, size, 12)).astype(float),
-        "sixteen steps": np.repeat(rng.exponential(size=16), size // 16),
-    }
-
-
-def coverage():
-    """How often 95 % intervals of random ranges hold the truth, 1,024 cells, epsilon 0.1."""
-    rng = np.random.default_rng(5)
-    rows = []
-    for name, shape in shapes_made_up(rng).items():
-        row = [name]
-        for scale in (1_000, 10_000, 100_000):
-            held, width = [], []
-            for _ in range(10):
-                counts = rng.multinomial(scale, shape / shape.sum())
-                found = adaptive_tree(counts, epsilon=EPSILON)
-                for _ in range(10):
-                    low, high = sorted(rng.choice(1025, 2, replace=False).tolist())
-                    answer, true = found.range(low, high), counts[low:high].sum()
-                    held.append(answer.low - 0.5 <= true <= answer.high + 0.5)
-                    width.append(answer.high - answer.low)
-            row.append(f"{np.mean(held):.3f} ({np.mean(width):.0f})")
-        rows.append(row)
-    return table(("shape", "1,000 people", "10,000 people", "100,000 people"), rows)

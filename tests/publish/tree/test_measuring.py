@@ -219,3 +219,14 @@ def test_stages_end_at_the_leaves():
     assert stages(Domain((4096,)), line) == [3, 6, 9, 12]
     assert stages(Domain((128, 128)), plane) == [4, 8, 12, 14]
     assert stages(Domain((2,)), line) == [1]
+
+
+def test_among_few_people_less_is_looked_into():
+    settings = settings_for(Domain((4096,)))
+    limit, stop, join = settings.scarce
+    assert settings.among(limit) == settings.among(100 * limit) == settings
+    few = settings.among(limit / 10)
+    assert few.stop == pytest.approx(settings.stop * 10**stop)
+    assert few.join == pytest.approx(settings.join * 10**join)
+    assert settings.among(0) == settings.among(-5) == settings.among(limit / 1000) == few
+    assert settings.stop < settings.among(limit / 3).stop < few.stop

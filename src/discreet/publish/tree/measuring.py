@@ -16,7 +16,7 @@ Tested by tests/publish/tree/test_measuring.py
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,9 @@ class Settings:
         stop: a node is not looked into if its expected count times the sharpness that is left of
             its account is below this.
         join: stopped siblings are joined if their expected count times theirs is below this.
+        scarce: a limit and two powers: where the number of people times the sharpness of a whole
+            account seems to be the limit over f, f up to 10, `stop` and `join` are f to these
+            powers times as large. Among few people a second look costs more than it shows.
         prior: how counts are believed to fall.
         rounds: how often the prior's weights are learned, in the last reading and in the stages.
     """
@@ -60,8 +63,15 @@ class Settings:
     thrift: float
     stop: float
     join: float
+    scarce: tuple[float, float, float]
     prior: Prior
     rounds: tuple[int, int]
+
+    def among(self, people: float) -> Settings:
+        """The settings once the number of people is roughly known, times that sharpness."""
+        limit, stop, join = self.scarce
+        factor = min(max(limit / max(people, 1.0), 1.0), 10.0)
+        return replace(self, stop=self.stop * factor**stop, join=self.join * factor**join)
 
 
 SCRAP = UNITS // 256
@@ -69,11 +79,12 @@ SCRAP = UNITS // 256
 
 LINE = Settings(
     root=0.02,
-    again=(0.15, 300),
+    again=(0.2, 300),
     step=3,
     thrift=0.6,
     stop=6,
     join=3,
+    scarce=(10_000, 0.3, 0.6),
     prior=Prior(empty=0.3, even=0.15, weights=(0.3, 0.1, 0.15), alphas=(1, 0.15, 6)),
     rounds=(2, 0),
 )
@@ -84,6 +95,7 @@ PLANE = Settings(
     thrift=1.4,
     stop=2,
     join=1,
+    scarce=(1, 0, 0),
     prior=Prior(empty=0.6, even=0.0, weights=(0.25, 0.15), alphas=(1, 0.15)),
     rounds=(2, 1),
 )
@@ -150,6 +162,7 @@ def planning(domain: Domain, terms: Terms, settings: Settings) -> Plan:
     seen = _Seen(domain, terms)
     depths = stages(domain, settings) if domain.depth else []
     active = yield from _everybody(seen, settings if depths else None)
+    settings = settings.among(float(active.mean[0] * terms.sharpness(np.array(UNITS))))
     above = 0
     for stage, depth in enumerate(depths):
         left = len(depths) - 1 - stage
