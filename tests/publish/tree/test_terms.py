@@ -7,6 +7,7 @@ import pytest
 
 from discreet.errors import ParameterError
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.geometric import Geometric
 from discreet.noise.source import system_source
 from discreet.privacy.guarantee import ZCDP, PureDP
@@ -135,3 +136,22 @@ def test_gaussian_noise_has_the_variance_of_its_units():
     found = terms.noise(units, system_source())
     for part, variance in ((found[:200_000], 1600), (found[200_000:], 100)):
         assert np.var(part) == pytest.approx(variance, rel=7 * (2 / 200_000) ** 0.5)
+
+
+@pytest.mark.parametrize("sensitivity", [1, 2])
+@pytest.mark.parametrize("order", [1.1, 1.5, 2, 3])
+def test_two_measurements_that_share_an_account_diverge_by_rho(sensitivity, order):
+    """A person with all her rows in one cell, which two nodes hold: from the exact laws.
+
+    The mean of (p/q)^a is at most exp(a (a - 1) rho), and is that for whole a.
+    """
+    terms = terms_of(rho="0.3", sensitivity=sensitivity)
+    log = 0.0
+    for units in (UNITS // 4, 3 * UNITS // 4):
+        law = DiscreteGaussian(terms.variance / units)
+        mass = {k: float(law.mass(k)) for k in range(-30, 31)}
+        seen = [k for k in mass if k - sensitivity in mass and mass[k] > 1e-60]
+        log += np.log(sum(mass[k] ** order * mass[k - sensitivity] ** (1 - order) for k in seen))
+    bound = order * (order - 1) * 0.3
+    assert log <= bound * (1 + 1e-9)
+    assert order not in {2, 3} or log == pytest.approx(bound, rel=1e-6)
