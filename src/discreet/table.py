@@ -26,6 +26,7 @@ from discreet.privacy.budget import Budget, Chargeable
 from discreet.privacy.guarantee import delta_of
 from discreet.query.build import Query
 from discreet.query.explain import Price
+from discreet.query.margins import Ways
 from discreet.query.schema import MOST_ROWS, PublicTable, Schema, Unit
 
 __all__ = ["Table"]
@@ -216,6 +217,25 @@ class Table:
         """
         session = self.session(epsilon=epsilon, confidence=confidence)
         return session.publish_workload(questions, epsilon=epsilon)
+
+    def publish_marginals(
+        self, columns: Sequence[str], *, ways: Ways = 2, epsilon: Exact | None = None,
+        rho: Exact | None = None, where: str | None = None, confidence: Exact = "0.95",
+    ) -> Release:  # fmt: skip
+        """Publish tables of counts over a few of many columns each, once.
+
+        It has a budget of its own, which it spends; `session.publish_marginals` shares one.
+
+        Args:
+            columns: columns with public keys, or expressions in SQL; "... AS name" gives a name.
+            ways: of how many columns each table is; or the tables, each a list of names.
+            epsilon: what it costs, all tables together; or
+            rho: in zero-concentrated privacy, which is far better for many tables.
+            where: only rows for which this condition holds.
+            confidence: of the intervals.
+        """
+        session = self.session(epsilon=epsilon, rho=rho, confidence=confidence)
+        return session.publish_marginals(columns, ways=ways, epsilon=epsilon, rho=rho, where=where)
 
     def ask(self, question: Question, /, **how: Any) -> NoReturn:  # noqa: ARG002 - never answered
         """Nothing is answered without a budget: open a session."""

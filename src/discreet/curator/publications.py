@@ -1,4 +1,4 @@
-"""What a curator publishes once, under its ledger: grids, roll-ups and workloads.
+"""What a curator publishes once, under its ledger: grids, roll-ups, workloads, marginals.
 
 Each is charged before a row is read, stored, and handed out again where it is asked for again.
 Tested by tests/curator/test_publishing.py, tests/curator/test_publications.py
@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.curator.asking import Asking
+from discreet.curator.margining import margining
 from discreet.curator.publishing import Wanted, axes_of, publication
 from discreet.curator.questions import Question
 from discreet.curator.record import Record
 from discreet.curator.rolling import rolling
 from discreet.curator.workloads import working
 from discreet.exact import Exact
+from discreet.query.margins import Ways
 from discreet.query.nested import rollup_plan
 
 __all__ = ["Publications"]
@@ -127,5 +129,40 @@ class Publications(ABC):
 
         def decide(asking: Asking) -> Wanted:
             return working(asking.schema, asking.engine, questions, epsilon)
+
+        return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)
+
+    def publish_marginals(  # noqa: PLR0913 - every word that a publication may say
+        self,
+        columns: Sequence[str],
+        /,
+        *,
+        ways: Ways = 2,
+        epsilon: Exact | None = None,
+        rho: Exact | None = None,
+        where: str | None = None,
+        analyst: str | None = None,
+        dataset: str | None = None,
+        block: str | None = None,
+        key: str | None = None,
+    ) -> Record:
+        """Charge the ledger once, publish tables over a few of many columns, store and return.
+
+        Args:
+            columns: columns with public keys, or expressions in SQL; "... AS name" gives a name.
+            ways: of how many columns each table is; or the tables, each a list of names.
+            epsilon: what it may cost, all tables together; or
+            rho: in zero-concentrated privacy, which is far better for many tables.
+            where: only rows for which this condition holds.
+            analyst: who asks; the owner if nobody is named.
+            dataset: which one, where there are several.
+            block: which part of its data.
+            key: names this asking: the same key again is the same asking, and is charged once.
+        """
+
+        def decide(asking: Asking) -> Wanted:
+            return margining(
+                asking.schema, asking.engine, columns, ways, where=where, epsilon=epsilon, rho=rho
+            )
 
         return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)

@@ -36,7 +36,7 @@ from discreet.query.price import Target
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Schema
 
-__all__ = ["Decided", "Publication", "Wanted", "axes_of", "finished", "publication"]
+__all__ = ["Decided", "Publication", "Wanted", "axes_of", "finished", "looked", "publication"]
 
 _Made = TypeVar("_Made")
 
@@ -61,15 +61,25 @@ class Wanted(Protocol):
 def finished(
     answering: Answering, request: Request, statement: str, finish: Callable[[Cells], _Made]
 ) -> _Made:
-    """What is made of the exact cells. For an analyst a failure is an empty table."""
-    (cells,) = answering.look(request, statement)
+    """What is made of the exact cells of one part. For an analyst a failure is an empty table."""
+    return looked(answering, request, statement, lambda parts: finish(parts[0]))
+
+
+def looked(
+    answering: Answering,
+    request: Request,
+    statement: str,
+    finish: Callable[[Sequence[Cells]], _Made],
+) -> _Made:
+    """What is made of the exact cells of all parts. For an analyst a failure is an empty table."""
+    parts = answering.look(request, statement)
     try:
-        return finish(cells)
+        return finish(parts)
     except Exception as fault:
         if answering.audience == "owner":
             raise
         answering.tell(fault)
-    return finish({})
+    return finish([{} for _ in request.parts])
 
 
 def axes_of(

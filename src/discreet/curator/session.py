@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.curator.answering import Answering, Audience, Telling
+from discreet.curator.margining import margining
 from discreet.curator.offer import largest, widths
 from discreet.curator.published import Published
 from discreet.curator.publishing import Wanted, axes_of, publication
@@ -40,6 +41,7 @@ from discreet.privacy.budget import Chargeable
 from discreet.privacy.guarantee import Guarantee, same_neighbours
 from discreet.privacy.loss import Loss, PureLoss, ZCDPLoss
 from discreet.query.build import Query
+from discreet.query.margins import Ways
 from discreet.query.nested import rollup_plan
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target, priced
@@ -215,6 +217,37 @@ class Session(Questions):
         """
         level = self._level(confidence)
         wanted = working(self._schema, self._engine, questions, epsilon, found=self._found)
+        return self._made(wanted, level)
+
+    def publish_marginals(
+        self,
+        columns: Sequence[str],
+        /,
+        *,
+        ways: Ways = 2,
+        epsilon: Exact | None = None,
+        rho: Exact | None = None,
+        where: str | None = None,
+        confidence: Exact | None = None,
+    ) -> Release:
+        """Charge the budget once, and publish tables of counts over a few of many columns each.
+
+        Marginals of fewer columns follow, and all of them agree with each other. A missing value is
+        one more key of its column.
+
+        Args:
+            columns: columns with public keys, or expressions in SQL; "... AS name" gives a name.
+            ways: of how many columns each table is; or the tables, each a list of names.
+            epsilon: what it may cost, all tables together; or
+            rho: in zero-concentrated privacy, which is far better for many tables.
+            where: only rows for which this condition holds.
+            confidence: of the intervals.
+        """
+        level = self._level(confidence)
+        wanted = margining(
+            self._schema, self._engine, columns, ways, where=where, epsilon=epsilon, rho=rho,
+            found=self._found,
+        )  # fmt: skip
         return self._made(wanted, level)
 
     def _rolled(
