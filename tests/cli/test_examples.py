@@ -85,6 +85,7 @@ def began(made, tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples") / "began"
     shutil.copytree(made, folder)
     (folder / "policy.toml").write_text(POLICY)
+    (folder / "questions.sql").write_text("salary > 90000; department = 'Fire'")
     question = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
     with pytest.MonkeyPatch.context() as known:
         known.chdir(folder)

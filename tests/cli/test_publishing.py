@@ -96,3 +96,52 @@ def test_an_answer_to_one_question_is_no_publication(here, run):
     name = made.stderr.partition("release ")[2].split()[0]
     found = run("range", name, "0:1", "--ledger", "payroll.csv", code=2)
     assert "no publication" in found.stderr
+
+
+QUESTIONS = """
+SELECT department, COUNT(*) FROM payroll GROUP BY department;
+SELECT COUNT(*) FROM payroll
+WHERE salary >= 90000;
+department = 'Fire' AND salary < 50000;
+"""
+
+
+def test_the_questions_of_a_file_are_answered_together(registered, run):
+    (registered / "questions.sql").write_text(QUESTIONS)
+    asked = ("publish", "policy.toml", "--workload", "questions.sql", "--epsilon", "0.5")
+    made = json.loads(run(*asked, "--as", "alice", "--json").stdout)
+    assert made["charged"] == "epsilon 0.5"
+    assert len(made["record"]["release"]["rows"]) == 3 + 1 + 1
+    again = run(*asked, "--as", "alice")
+    assert again.stderr.startswith("free: asked before")
+
+
+def test_tables_of_pairs_of_a_file(here, run):
+    words = ("--keys", "department=Fire,Police", "--range", "year=2024:2025", "--epsilon", "1")
+    made = run("publish", "payroll.csv", "department", "year", "--ways", "2", *words)
+    assert "everybody" in made.stdout
+    assert "charged epsilon 1" in made.stderr
+    free = run("publish", "payroll.csv", "department", "--ways", "1", *words, "--no-ledger")
+    assert "everybody" in free.stdout
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        ("salary", "--workload", "q.sql"),
+        ("--workload", "nowhere.sql"),
+        ("--workload", "empty.sql"),
+        ("--workload", "q.sql", "--where", "salary > 3"),
+        ("--workload", "wrong.sql"),
+        ("department", "--ways", "2"),
+    ],
+)
+def test_workloads_and_tables_that_make_no_sense(args, here, run):
+    (here / "empty.sql").write_text(" ;\n;")
+    (here / "q.sql").write_text("salary > 3")
+    (here / "wrong.sql").write_text("SELECT AVG(salary) FROM payroll")
+    found = run("publish", "payroll.csv", *args, "--bounds", "salary=0:9", "--keys",
+                "department=Fire", "--epsilon", "1", code=2)  # fmt: skip
+    assert found.stderr
+    assert "charged epsilon" not in found.stderr

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,11 +23,7 @@ from discreet.errors import ParameterError
 from discreet.exact import whole
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
     from discreet.curator.published import Published
-    from discreet.curator.record import Record
-    from discreet.curator.release import Release
-    from discreet.curator.session import Session
     from discreet.publish.measured import Answer as Counted
     from discreet.query.schema import Declared
 
@@ -38,7 +35,7 @@ Level = Annotated[
 
 
 @spread
-def publish(  # noqa: PLR0913, PLR0917 - data, axes, who publishes, a price, a way out
+def publish(  # noqa: PLR0913, PLR0917 - data, what of it, who publishes, a price, a way out
     source: Annotated[
         str, typer.Argument(metavar="POLICY|FILE", help="A policy (.toml), or a bare file.")
     ],
@@ -60,6 +57,14 @@ def publish(  # noqa: PLR0913, PLR0917 - data, axes, who publishes, a price, a w
             help="Instead of columns: keys, the coarsest first; the counts of all levels add up.",
         ),
     ] = None,
+    ways: Annotated[
+        int | None,
+        typer.Option("--ways", metavar="N", help="Instead: all tables of N of the columns."),
+    ] = None,
+    workload: Annotated[
+        Path | None,
+        typer.Option("--workload", metavar="FILE", help="Instead: answer the questions in FILE."),
+    ] = None,
     where: Where = None,
     analyst: o.As = None,
     dataset: o.Dataset = None,
@@ -70,6 +75,8 @@ def publish(  # noqa: PLR0913, PLR0917 - data, axes, who publishes, a price, a w
 
     Each column has its own `--range LOW:HIGH`, in the same order; rows outside are not counted.
     With `--rollup` the counts of nested groups are published instead, on every level.
+    With `--ways 2` the tables of all pairs of columns with public keys. With `--workload` the
+    counting questions of a file, separated by semicolons, answered together.
 
     Example: [bold]discreet publish payroll.csv salary --bins 4096 --range 0:400000
     --epsilon 0.1 --plot salaries.png[/bold]
@@ -79,73 +86,104 @@ def publish(  # noqa: PLR0913, PLR0917 - data, axes, who publishes, a price, a w
 
     Example: [bold]discreet publish payroll.csv --rollup department,year --epsilon 0.1
     --keys department=Fire,Police,Library --range year=2021:2024[/bold]
+
+    Example: [bold]discreet publish policy.toml --workload questions.sql --epsilon 0.1[/bold]
+
+    Example: [bold]discreet publish policy.toml department "salary > 90000 AS high" --ways 2
+    --epsilon 0.1[/bold]
     """
     cost.check()
     out.check()
     if cost.epsilon is None or cost.delta is not None or cost.less:
         raise ParameterError("--epsilon", cost.epsilon, "is the price of a publication: say it")
-    wanted: dict[str, Any] = {"where": where, "epsilon": cost.epsilon}
-    if rollup is None:
-        axes = columns or []
-        ranges, known = _ranges(known, axes)
-        made = _Making(axes, wanted | {"bins": _bins(bins, axes), "ranges": ranges})
-    elif columns:
-        raise ParameterError("--rollup", rollup, "goes instead of columns of numbers")
+    if rollup is not None:
+        if columns or ways is not None or workload is not None:
+            raise ParameterError("--rollup", rollup, "goes instead of columns of numbers")
+        keys = [one.strip() for one in rollup.split(",")]
+        wanted = _Wanted("publish_rollup", keys, {"where": where}, known)
     else:
-        made, ranges = _Making([one.strip() for one in rollup.split(",")], wanted, levels=True), []
+        wanted = _wanted(columns or [], bins, ways, workload, where, known)
     if is_policy(source):
         who = {"analyst": analyst, "dataset": dataset, "block": block, "key": key}
-        show_answer(_under_policy(source, known, made, who), out)
+        show_answer(_under_policy(source, wanted, cost.epsilon, who), out)
         return
     if analyst or dataset or block or key:
         raise ParameterError("--as", analyst, "--dataset, --block and --key go with a policy")
-    declared = _declared(known, [] if made.levels else made.of, ranges)
+    known, declared = wanted.known, wanted.declared()
     if cost.no_ledger:
         table = forgotten(source, known, declared)
         session = table.session(epsilon=cost.epsilon)
-        release = made.by(session)
+        made = wanted.made(session, cost.epsilon)
         table.close()
+        release = getattr(made, "release", made)
         show_answer(Answer(release, charged=str(session.spent)), out)
         return
     with opened(source, known, declared, cost) as curator:
-        show_answer(answered(curator, None, lambda: made.under(curator)), out)
+        show_answer(answered(curator, None, lambda: wanted.made(curator, cost.epsilon)), out)
 
 
 @dataclass(frozen=True)
-class _Making:
-    """What is published: a grid over columns, or all levels of some keys."""
+class _Wanted:
+    """A publication as it was said: a method of curators and sessions, and what to call it with."""
 
+    method: str
     of: list[str]
-    wanted: dict[str, Any]
-    levels: bool = False
+    how: dict[str, Any]
+    known: Known
 
-    def under(self, curator: Curator, **who: Any) -> Record:
-        """Charged to a ledger."""
-        make = curator.publish_rollup if self.levels else curator.publish
-        return make(self.of, **self.wanted, **who)
+    def made(self, by: Any, epsilon: str, **who: Any) -> Any:
+        """Publish."""
+        return getattr(by, self.method)(self.of, epsilon=epsilon, **self.how, **who)
 
-    def by(self, session: Session) -> Release:
-        """Charged to a budget that ends with this process."""
-        if self.levels:
-            return session.publish_rollup(self.of, **self.wanted)
-        return session.publish(self.of, **self.wanted).release
+    def declared(self) -> dict[str, Declared]:
+        """What is known of a bare file's columns."""
+        if self.method == "publish":
+            return _declared(self.known, self.of, self.how["ranges"])
+        return self.known.declared()
 
 
-def _under_policy(source: str, known: Known, made: _Making, who: dict[str, Any]) -> Answer:
+def _wanted(
+    columns: list[str], bins: str, ways: int | None, workload: Path | None, where: str | None,
+    known: Known,
+) -> _Wanted:  # fmt: skip
+    if workload is not None:
+        if columns or ways is not None or where is not None:
+            raise ParameterError("--workload", str(workload), "goes without columns and --where")
+        return _Wanted("publish_workload", _questions(workload), {}, known)
+    if not columns:
+        raise ParameterError("COLUMN", None, "must be said, or --rollup with keys, or --workload")
+    if ways is not None:
+        return _Wanted("publish_marginals", columns, {"ways": ways, "where": where}, known)
+    ranges, rest = _ranges(known, columns)
+    how = {"bins": _bins(bins, columns), "ranges": ranges, "where": where}
+    return _Wanted("publish", columns, how, rest)
+
+
+def _questions(path: Path) -> list[str]:
+    """The questions of a file, separated by semicolons."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ParameterError("--workload", str(path), "cannot be read as text") from None
+    found = [part.strip() for part in text.split(";") if part.strip()]
+    if not found:
+        raise ParameterError("--workload", str(path), "holds no question")
+    return found
+
+
+def _under_policy(source: str, wanted: _Wanted, epsilon: str, who: dict[str, Any]) -> Answer:
     from discreet.curator.curator import Curator  # noqa: PLC0415
     from discreet.curator.faults import note_fault  # noqa: PLC0415
 
-    if known != Known():
+    if wanted.known != Known():
         raise ParameterError("POLICY", source, "says itself what is known of the columns")
     with Curator(source, on_fault=lambda fault: note_fault(curator.ledger, fault)) as curator:
-        return answered(curator, who["analyst"], lambda: made.under(curator, **who))
+        return answered(curator, who["analyst"], lambda: wanted.made(curator, epsilon, **who))
 
 
 def _ranges(known: Known, columns: list[str]) -> tuple[list[tuple[str, str]], Known]:
     """The ranges of the axes, and what else is known."""
     own = [text for text in known.ranges or () if "=" not in text]
-    if not columns:
-        raise ParameterError("COLUMN", None, "must be said, or --rollup with keys")
     if len(own) != len(columns):
         raise ParameterError(
             "--range", own or None, f"must say for each column ({', '.join(columns)}) from where "
