@@ -118,8 +118,9 @@ def publish(  # noqa: PLR0913, PLR0917 - data, what of it, who publishes, a pric
         release = getattr(made, "release", made)
         show_answer(Answer(release, charged=str(session.spent)), out)
         return
+    price = cost.epsilon
     with opened(source, known, declared, cost) as curator:
-        show_answer(answered(curator, None, lambda: wanted.made(curator, cost.epsilon)), out)
+        show_answer(answered(curator, None, lambda: wanted.made(curator, price)), out)
 
 
 @dataclass(frozen=True)

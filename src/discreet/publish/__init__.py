@@ -49,6 +49,7 @@ _HOME = {
     "nonnegative": "discreet.publish.consistency",
     "nonnegative_fit": "discreet.publish.consistency",
     "obedient": "discreet.publish.blocks",
+    "optimised": "discreet.publish.strategies",
     "prefixes": "discreet.publish.questions",
     "privtree": "discreet.publish.privtrees",
     "pruned": "discreet.publish.pruning",
