@@ -105,6 +105,22 @@ def test_groupings_tell_their_keys_apart_and_no_more(schema, monkeypatch):
         check([Atom(band, keys[:3])], schema)
 
 
+@pytest.mark.parametrize("few", [0, 64])
+@pytest.mark.parametrize("limit", [7, 1_100, 20_000])
+@pytest.mark.parametrize("text", ["FLOOR(pay / 10)", "FLOOR((pay - 3) / 10)", "day", "-pay"])
+def test_many_runs_are_grouped_by_values_or_steps(text, limit, few, schema, monkeypatch):
+    """Whatever the engine groups by, classes are the same."""
+    if "- 3" in text and limit < 9_000:
+        pytest.skip("its runs have no common step: comparisons, tested with few of them")
+    monkeypatch.setattr(classes, "_FEW", few)
+    monkeypatch.setattr(classes, "LISTED", limit)
+    value = expression(text, schema)
+    keys = keys_of(value, schema)[:60]
+    check([Atom(value, keys)], schema)
+    (line,) = lines([Atom(value, keys)], schema)
+    assert len(line.rows) == len(keys) + 1
+
+
 def test_a_planted_fault_would_be_seen(schema, monkeypatch):
     """Ends of runs that are one value off."""
     monkeypatch.setattr(classes, "LISTED", 7)

@@ -35,7 +35,15 @@ from discreet.publish.levels import hb_branching
 from discreet.publish.measured import Array
 from discreet.publish.questions import Workload
 
-__all__ = ["Strategy", "levels_strategy", "optimised", "strategy_for", "total_error"]
+__all__ = [
+    "Strategy",
+    "blocks",
+    "identity_strategy",
+    "levels_strategy",
+    "optimised",
+    "strategy_for",
+    "total_error",
+]
 
 _GRAIN = 1 << 16
 """N: entries of a strategy are multiples of one over this."""

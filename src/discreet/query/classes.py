@@ -38,6 +38,8 @@ __all__ = ["LISTED", "MISSING", "Atom", "Line", "atoms_of", "lines"]
 
 LISTED = 20_000
 """So many values of an axis are evaluated one by one at most."""
+_FEW = 64
+"""Up to so many runs are told apart by comparisons, which databases make one after the other."""
 MISSING = -1
 """What stands for a missing value among the numbers of runs."""
 
@@ -228,24 +230,52 @@ def _ordered(column: e.Column, atoms: Sequence[Atom], schema: Schema) -> Line:
         ends = {0}
         for atom in atoms:
             ends.update(_changes(atom.value, atom.among or (), column, values, schema))
-        starts = sorted(place for place in ends if place < len(values))
+        every = sorted(place for place in ends if place < len(values))
+        told = [said({name: values[place]}) for place in every]
+        starts = [
+            0,
+            *(b for b, one, two in zip(every[1:], told, told[1:], strict=False) if one != two),
+        ]
     kept: dict[Any, int] = {}
     rows: list[Mapping[str, Value]] = []
     places: dict[tuple[Key, ...], int] = {}
 
-    def add(key: int, value: Value) -> None:
+    def add(key: Key, value: Value) -> None:
         row = {name: value}
         place = kept.setdefault(said(row), len(kept))
         places[key,] = place
         if place == len(rows):
             rows.append(row)
 
-    for number, start in enumerate(starts):
-        add(number, values[start])
+    grouped = _grouped(column, values, starts)
+    for key, place in grouped.places:
+        add(key, values[place])
     if column.kind.nullable:
-        add(MISSING, None)
-    key = _numbered(column, [values[start] for start in starts])
-    return Line((name,), (key,), tuple(rows), places)
+        add(grouped.missing, None)
+    return Line((name,), (grouped.by,), tuple(rows), places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grouped:
+    """What an engine groups by: each key with the place of a value that has it."""
+
+    by: e.Expr
+    places: Iterable[tuple[Key, int]]
+    missing: Key = None
+
+
+def _grouped(column: e.Column, values: Sequence[Any], starts: Sequence[int]) -> _Grouped:
+    """Few runs: their numbers. Else the values, or steps of equal width, where those are few."""
+    kind = column.kind
+    if len(starts) > _FEW and len(values) <= LISTED:
+        return _Grouped(column, zip(values, range(len(values)), strict=True))
+    step = math.gcd(*starts)
+    if len(starts) > _FEW and isinstance(kind, Number) and len(values) <= LISTED * step:
+        moved = total.add(column, total.constant(kind.least), minus=True)
+        by = total.floor(total.multiply(moved, total.constant(1 / (step * kind.grid))))
+        return _Grouped(by, ((n, n * step) for n in range(-(-len(values) // step))))
+    by = _numbered(column, [values[start] for start in starts])
+    return _Grouped(by, enumerate(starts), MISSING)
 
 
 def _numbered(column: e.Column, starts: Sequence[Any]) -> e.Expr:
