@@ -310,6 +310,38 @@ def test_an_interrupted_leader_leaves_nobody_behind(either):
         Checker(either).look(ledger)
 
 
+def test_a_leader_interrupted_while_it_writes_apart_hands_out_nothing_that_was_taken_back(either):
+    """One of a group spoils the transaction; the leader is interrupted before the rest is written.
+
+    What the others got before the transaction was taken back is not theirs.
+    """
+
+    class Spoiled(Exception):
+        pass
+
+    def spoil(on):
+        if not spoiled:
+            spoiled.append(on)
+            raise Spoiled
+        raise KeyboardInterrupt
+
+    spoiled = []
+    with either.new() as ledger:
+        noise = ledger.reserve(claim("old")).noise
+        a, b = reserving(ledger, "a", "b")
+        got = Gathering().run(
+            a, lambda: ledger._group.do("reserve", spoil), b, lambda: ledger.store("old", "answer")
+        )
+        assert [type(one) for one in got] == [
+            Pending, KeyboardInterrupt, LedgerError, LedgerError,
+        ]  # fmt: skip
+        assert [(p.key, p.noise) for p in ledger.pending] == [("old", noise), ("a", got[0].noise)]
+        assert ledger.accounts["staff"].spent.main == 2 * UNIT
+        for name in ("old", "a", "b"):
+            ask(ledger, either, claim(name))
+        Checker(either).look(ledger)
+
+
 class Interrupting:
     """A lock whose waiting is interrupted."""
 
@@ -320,21 +352,39 @@ class Interrupting:
         pass
 
 
-def test_who_is_interrupted_while_waiting_is_not_waited_for():
+@pytest.mark.parametrize("state", ["_WAITS", "_LEADS", "_TAKEN"])
+def test_who_is_interrupted_while_waiting_is_not_waited_for(state):
     """In the queue it is taken out; if it should have led, the next one does."""
     from discreet.curator.ledger import group as module
 
-    written = []
-    group = Group(lambda take: written.append([member.name for member in take()]))
-    for state in (module._WAITS, module._LEADS, module._TAKEN):
-        one, two = (module.Member(name, lambda _: None) for name in ("one", "two"))
-        group._waiting = [two] if state == module._TAKEN else [one, two]
-        group._led, one.woken, one.state = True, Interrupting(), state
-        with pytest.raises(KeyboardInterrupt):
-            group._wait(one)
-        assert group._waiting == [two]
-        assert group._led
-        assert (two.state == module._LEADS) == (state == module._LEADS)
+    group = Group(lambda take: take())
+    two = module.Member("two", lambda _: None)
+
+    def queued(_step):
+        one = group._waiting.pop()
+        one.woken, one.state = Interrupting(), getattr(module, state)
+        group._waiting[:] = [two] if state == "_TAKEN" else [one, two]
+
+    group._led = True
+    with at_steps(queued), pytest.raises(KeyboardInterrupt):
+        group.do("one", lambda _: None)
+    assert group._waiting == [two]
+    assert group._led
+    assert (two.state == module._LEADS) == (state == "_LEADS")
+
+
+def test_who_is_interrupted_before_it_leads_leaves_the_lead(ledger):
+    """Between the queue and the transaction: whoever comes next is not kept waiting."""
+
+    def interrupt(_step):
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with at_steps(interrupt), pytest.raises(KeyboardInterrupt):
+            ledger._group.do("reserve", lambda _: None)
+        assert not ledger._group._led
+        assert not ledger._group._waiting
+    ledger.reserve(claim("a"))
 
 
 def test_a_closed_ledger_says_so_each_time(place):

@@ -15,6 +15,8 @@ commit has returned. If it fails, or what comes after it, all members fail, also
 given what another one had written: whether it reached the disk is not known, and their keys tell
 when they are used again, which charges nothing twice. If something fails before the commit, nothing
 was written, and each member is written alone: what is wrong with one is no matter to the others.
+Where the leader is interrupted, members that it has not written by then fail, whatever they got in
+a transaction that was taken back.
 
 Between processes nothing changes: the database lets one of them write.
 Tested by tests/curator/ledger/test_group.py
@@ -104,25 +106,25 @@ class Group:
             leads, self._led = not self._led, True
             if leads:
                 member.state = _LEADS
-        reached(f"{name} is queued")
-        if not leads:
-            self._wait(member)
-        if not member.over:
-            self._lead(member)
+        try:
+            reached(f"{name} is queued")
+            if not leads:
+                member.woken.acquire()
+            if not member.over:
+                self._lead(member)
+        except BaseException:  # interrupted, wherever that was: nobody may wait for it
+            self._abandon(member)
+            raise
         return member.result()
 
-    def _wait(self, member: Member) -> None:
-        """Until it is written, or leads."""
-        try:
-            member.woken.acquire()
-        except BaseException:  # interrupted: nobody may wait for it
-            with self._mutex:
-                if member.state == _WAITS:
-                    self._waiting.remove(member)
-                leads = member.state == _LEADS
-            if leads:
-                self._leave(member)
-            raise
+    def _abandon(self, member: Member) -> None:
+        """It does not come back: out of the queue with it; and if it was to lead, another does."""
+        with self._mutex:
+            if member.state == _WAITS:
+                self._waiting.remove(member)
+            leads = member.state == _LEADS
+        if leads:
+            self._leave(member)
 
     def _lead(self, leader: Member) -> None:
         taken: list[Member] = []
@@ -135,10 +137,11 @@ class Group:
             return taken
 
         try:
-            self._write(take)
-        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
-            self._apart(taken or [leader], error)
-        except BaseException as interrupt:
+            try:
+                self._write(take)
+            except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
+                self._apart(taken or [leader], error)
+        except BaseException as interrupt:  # also while they were written apart
             for member in taken:
                 if not member.over:
                     member.fail(_unknown(interrupt))
@@ -169,6 +172,7 @@ class Group:
         with self._mutex:
             if leader in self._waiting:  # it was not taken
                 self._waiting.remove(leader)
+            leader.state = _TAKEN  # it has led
             self._led = bool(self._waiting)
             if self._led:
                 self._waiting[0].state = _LEADS
