@@ -22,9 +22,8 @@ def variance(sizes, wanted, *, pure):
     precision = dict.fromkeys(closure_of(wanted), 0.0)
     for columns, share in shares.items():
         own = float(share) ** 2 / 2 if pure else 2 * float(share) / forms.norm(columns)
-        for part in closure_of([columns]):
-            if forms.reaches(columns, part):
-                precision[part] += own / forms.factor(columns, part)
+        for part in forms.told(columns):
+            precision[part] += own / forms.factor(columns, part)
     total = sum(
         spread_of(sizes, columns, part) / precision[part]
         for columns in wanted

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.publish.forced import datasets, neighbours, worst_loss
 
-from discreet.errors import ParameterError
+from discreet.errors import BudgetExceededError, ParameterError
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.publish import marginals as module
 from discreet.publish.marginals import marginal_counts, tabulated
@@ -60,13 +60,13 @@ def test_a_replaced_person_needs_sensitivity_two():
         worst_loss(of(sizes, wanted, neighbours="replace"), sizes, EPSILON, **how)
 
 
-def test_shares_above_epsilon_would_be_caught(monkeypatch):
+def test_shares_above_epsilon_are_refused(monkeypatch):
     plain = module.shares_of
     monkeypatch.setattr(
         module, "shares_of",
         lambda *a, **k: {one: s * Fraction(1001, 1000) for one, s in plain(*a, **k).items()},
     )  # fmt: skip
-    with pytest.raises(AssertionError):
+    with pytest.raises(BudgetExceededError, match="more than all"):
         worst_loss(of((2, 3), ((0, 1),)), (2, 3), EPSILON, people=1, turns=1)
 
 

@@ -49,7 +49,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import ParameterError
+from discreet.errors import BudgetExceededError, ParameterError
 from discreet.exact import Exact, probability, whole
 from discreet.mechanisms.base import integer_array, plain_array
 from discreet.mechanisms.gaussian import Gaussian
@@ -132,10 +132,9 @@ class Marginals:
         """For every residual the measured sets that tell of it, with their weights."""
         found: dict[Columns, dict[Columns, float]] = {one: {} for one in closure_of(self.wanted)}
         for columns in self.numbers:
-            for part in closure_of([columns]):
-                if self._forms.reaches(columns, part):
-                    noise = self._variance(columns) * self._forms.factor(columns, part)
-                    found[part][columns] = 1 / noise
+            for part in self._forms.told(columns):
+                noise = self._variance(columns) * self._forms.factor(columns, part)
+                found[part][columns] = 1 / noise
         return found
 
     def residual_variance(self, columns: Columns) -> float:
@@ -350,8 +349,12 @@ def marginal_counts(  # noqa: PLR0913 - counts, what is wanted, and what is prom
     whole_share = kept.epsilon if isinstance(kept, PureDP) else kept.rho
     moved = sensitivity_of(sensitivity)
     forms, words = Forms(domain, pure), system_source() if source is None else source
-    numbers, scales = {}, {}
+    numbers, scales, left = {}, {}, Fraction(1)
     for columns, share in shares_of(domain, sets, pure=pure).items():
+        left -= share
+        if left < 0:  # whatever the shares are, no more than all is spent
+            problem = "the shares of the marginals add up to more than all"
+            raise BudgetExceededError(problem, asked=share, left=left + share, could=None)
         exact = forms.exact(_marginal(counts, columns, domain), columns)
         how: dict[str, Any] = {"sensitivity": moved, "neighbours": relation}
         how |= {"epsilon" if pure else "rho": share * whole_share, "changes": forms.norm(columns)}

@@ -13,7 +13,7 @@ Tested by tests/publish/test_residuals.py, tests/publish/test_marginals.py
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -72,10 +72,10 @@ class Forms:
                 found = self.sizes[i] * found - found.sum(axis=axis, keepdims=True)
         return np.asarray(np.clip(found, -_CUT, _CUT), dtype=np.int64)
 
-    def reaches(self, columns: Columns, part: Columns) -> bool:
-        """Whether the numbers of a set say something of the residual of another."""
-        inside = set(part) <= set(columns)
-        return inside and all(self.form(i) == "cells" for i in columns if i not in part)
+    def told(self, columns: Columns) -> Iterator[Columns]:
+        """The sets of whose residuals the numbers of a set say something."""
+        fixed = {i for i in columns if self.form(i) != "cells"}
+        return (part for part in closure_of([columns]) if fixed <= set(part))
 
     def factor(self, columns: Columns, part: Columns) -> float:
         """The f of the residual that is estimated from the numbers of a set."""
@@ -148,16 +148,12 @@ def shares_of(
     else:
         noise = np.array([forms.norm(one) * forms.factor(one, one) for one in closure])
         found = np.sqrt(weights * noise)
-    units = np.floor(found / found.sum() * _UNITS * (1 - 1e-9)).astype(int)
-    for place, one in enumerate(closure):
-        others = any(
-            units[k] > 0 and forms.reaches(other, one)
-            for k, other in enumerate(closure)
-            if k != place
-        )
-        units[place] = units[place] if others else max(units[place], 1)
+    spread = max(_UNITS - len(closure), 0) * (1 - 1e-9)  # one unit is there for each
+    units = np.floor(found / found.sum() * spread).astype(int)
+    told = {part for one, n in zip(closure, units, strict=True) if n for part in forms.told(one)}
+    units = np.array([n or one not in told for one, n in zip(closure, units, strict=True)], int)
     units[int(units.argmax())] += _UNITS - int(units.sum())
-    return {one: Fraction(int(n), _UNITS) for one, n in zip(closure, units, strict=True) if n > 0}
+    return {one: Fraction(int(n), _UNITS) for one, n in zip(closure, units, strict=True) if n}
 
 
 def _pure_shares(forms: Forms, closure: Sequence[Columns], weights: Array) -> Array:
@@ -169,8 +165,7 @@ def _pure_shares(forms: Forms, closure: Sequence[Columns], weights: Array) -> Ar
     entries = [
         (place[one], place[part], 1 / forms.factor(one, part))
         for one in closure
-        for part in closure_of([one])
-        if forms.reaches(one, part)
+        for part in forms.told(one)
     ]
     rows, columns, values = zip(*entries, strict=True)
     gain = csr_array((values, (rows, columns)), shape=(len(closure),) * 2)
