@@ -84,6 +84,29 @@ def test_it_is_charged_once_before_anything_is_read():
         small.publish_marginals(COLUMNS, rho="0.5")
 
 
+def test_what_cannot_be_measured_is_refused_before_it_is_charged():
+    """More sets than are told apart; noise that does not fit 64 bits."""
+    session = table().session(epsilon=5)
+    many = [f"CASE WHEN band > 1 THEN 'y' ELSE 'n' END AS c{i}" for i in range(13)]
+    for columns, ways, epsilon in ((many, 13, 1), (COLUMNS, 2, "1e-17")):
+        with pytest.raises(ParameterError, match=r"at most 5,000|does not fit"):
+            session.publish_marginals(columns, ways=ways, epsilon=epsilon)
+    with pytest.raises(ParameterError, match="does not fit"):
+        table().session(rho=1).publish_marginals(COLUMNS, rho="1e-36")
+    with pytest.raises(QueryError, match="list of lists"):
+        session.publish_marginals(COLUMNS, ways=1.5, epsilon=1)
+    assert str(session.spent) == "epsilon 0"
+
+
+def test_names_are_written_so_that_other_marginals_have_other_words():
+    """A name is in quotes where it could be read as something else."""
+    t = table()
+    one = margining(t.schema, t._engine, ["region AS a", 'band AS "b, c"'], [["a"]], epsilon=1)
+    assert 'band AS "b, c", COUNT(*)' in one.sql
+    two = margining(t.schema, t._engine, ['region AS "x), (y"', "band"], 2, epsilon=1)
+    assert two.sql.endswith('GROUPING SETS (("x), (y", band))')
+
+
 def test_noise_follows_the_unit(monkeypatch):
     """With two rows a person, or a person replaced, the rate is half as large."""
     rates = []

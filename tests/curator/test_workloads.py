@@ -12,7 +12,13 @@ import discreet as dp
 from discreet.curator import workloads as module
 from discreet.curator.workloads import working
 from discreet.engines.duckdb import DuckDB
-from discreet.errors import BudgetExceededError, EngineError, LedgerError, QueryError
+from discreet.errors import (
+    BudgetExceededError,
+    EngineError,
+    LedgerError,
+    ParameterError,
+    QueryError,
+)
 from discreet.noise.source import KeyedSource
 from discreet.publish.workloads import workload
 
@@ -84,6 +90,13 @@ def test_it_is_charged_once_before_anything_is_read():
         with pytest.raises((QueryError, AttributeError, TypeError)):
             session.publish_workload(wrong, epsilon="0.1")
     assert str(session.left) == "epsilon 1/4"
+
+
+def test_noise_that_does_not_fit_is_refused_before_it_is_charged():
+    session = table().session(epsilon=5)
+    with pytest.raises(ParameterError, match="does not fit 64 bits"):
+        session.publish_workload(ASKED, epsilon="1e-12")
+    assert str(session.spent) == "epsilon 0"
 
 
 def test_people_with_many_rows_are_weighted():

@@ -103,3 +103,10 @@ def test_what_makes_no_sense_is_refused():
             Strategy("wrong", own, extra)
     with pytest.raises(ParameterError, match="ask about a cell"):
         optimised(boxes((4,), [[(1, 1)]]))
+
+
+def test_a_strategy_whose_columns_could_leave_64_bits_is_refused():
+    """Also where their sum would wrap around to a small one."""
+    for most in (1 << 18, (1 << 63) - 1):
+        with pytest.raises(ParameterError, match="add up to at most"):
+            Strategy("large", np.full(2, most), np.full((1, 2), most))

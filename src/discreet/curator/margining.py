@@ -31,13 +31,13 @@ from discreet.exact import Exact
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import ZCDP, PureDP
 from discreet.privacy.loss import PureLoss, ZCDPLoss
-from discreet.publish.marginals import Marginals, marginal_counts
+from discreet.publish.marginals import Marginals, marginal_counts, measured_by
 from discreet.publish.measured import LinearAnswer
 from discreet.publish.residuals import closure_of
 from discreet.query.keys import shown_key
 from discreet.query.margins import Margins, Ways, margins
 from discreet.query.options import SMALLEST_EPSILON, SMALLEST_RHO, not_below
-from discreet.query.render import expr_sql
+from discreet.query.render import expr_sql, name_sql
 from discreet.query.request import Cells
 from discreet.query.schema import Schema
 
@@ -73,14 +73,15 @@ class Margining:
     @property
     def sql(self) -> str:
         """The question: one SELECT with GROUPING SETS."""
-        groupings = self.counted.groupings
-        sets = (", ".join(self.names[i] for i in one) for one in self.counted.wanted)
-        listed = ", ".join(f"{expr_sql(g.value)} AS {g.name}" for g in groupings)
+        names = [name_sql(name) for name in self.names]
+        sets = (", ".join(names[i] for i in one) for one in self.counted.wanted)
+        values = (expr_sql(grouping.value) for grouping in self.counted.groupings)
+        listed = ", ".join(f"{value} AS {name}" for value, name in zip(values, names, strict=True))
         kept = "" if self.counted.where is None else f"\nWHERE {self.counted.where}"
         by = ", ".join(f"({one})" for one in sets)
         return " ".join((
-            "SELECT", f"{listed}, COUNT(*) AS {COUNT}\nFROM", f"{self.schema.name}{kept}\nGROUP BY",
-            f"GROUPING SETS ({by})",
+            "SELECT", f"{listed}, COUNT(*) AS {COUNT}\nFROM",
+            f"{name_sql(self.schema.name)}{kept}\nGROUP BY", f"GROUPING SETS ({by})",
         ))  # fmt: skip
 
     @property
@@ -226,4 +227,8 @@ def margining(  # noqa: PLR0913 - what is wanted, and what it may cost
             raise QueryError(
                 f"the column {grouping.name!r} is called like one of the answer; rename it"
             )
+    measured_by(
+        wanted.sizes, wanted.wanted, epsilon=epsilon, rho=rho, sensitivity=wanted.sensitivity,
+        neighbours=neighbours,
+    )  # fmt: skip
     return Margining(schema, engine.statement(wanted.request), loss, tuple(found), wanted)

@@ -37,7 +37,7 @@ from discreet.privacy.guarantee import PureDP, epsilon_of
 from discreet.privacy.loss import PureLoss
 from discreet.publish.measured import LinearAnswer
 from discreet.publish.questions import Workload, listed
-from discreet.publish.workloads import Worked, workload
+from discreet.publish.workloads import Worked, fitting_terms, workload
 from discreet.query.build import Query
 from discreet.query.jointly import Joint, jointly
 from discreet.query.keys import shown_key
@@ -218,4 +218,5 @@ def working(
     price = epsilon_of(epsilon)
     not_below(price, SMALLEST_EPSILON, name="epsilon")
     wanted = jointly(plans_of(questions, schema), schema)
+    fitting_terms(price, wanted.sensitivity, schema.unit.neighbours)
     return Working(schema, engine.statement(wanted.request), price, tuple(found), wanted)

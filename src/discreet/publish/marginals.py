@@ -67,7 +67,7 @@ from discreet.publish.residuals import (
     spread_of,
 )
 
-__all__ = ["Marginals", "marginal_counts", "tabulated"]
+__all__ = ["Marginals", "marginal_counts", "measured_by", "tabulated"]
 
 MOST = 1_000_000
 """Cells of one marginal at most."""
@@ -341,24 +341,12 @@ def marginal_counts(  # noqa: PLR0913 - counts, what is wanted, and what is prom
     """
     domain = tuple(whole(n, name="sizes", at_least=2, at_most=MOST) for n in sizes)
     sets = _sets(wanted, domain)
-    pure = rho is None
-    if pure == (epsilon is None):
-        raise ParameterError("epsilon", epsilon, "or rho must be said, and not both")
-    relation = neighbours_of(neighbours)
-    kept = PureDP(epsilon_of(epsilon), relation) if epsilon is not None else ZCDP(rho, relation)  # type: ignore[arg-type]
-    whole_share = kept.epsilon if isinstance(kept, PureDP) else kept.rho
-    moved = sensitivity_of(sensitivity)
-    forms, words = Forms(domain, pure), system_source() if source is None else source
-    numbers, scales, left = {}, {}, Fraction(1)
-    for columns, share in shares_of(domain, sets, pure=pure).items():
-        left -= share
-        if left < 0:  # whatever the shares are, no more than all is spent
-            problem = "the shares of the marginals add up to more than all"
-            raise BudgetExceededError(problem, asked=share, left=left + share, could=None)
+    how: dict[str, Any] = {"sensitivity": sensitivity, "neighbours": neighbours}
+    kept, chosen = measured_by(domain, sets, epsilon=epsilon, rho=rho, **how)
+    forms, words = Forms(domain, rho is None), system_source() if source is None else source
+    numbers, scales = {}, {}
+    for columns, mechanism in chosen.items():
         exact = forms.exact(_marginal(counts, columns, domain), columns)
-        how: dict[str, Any] = {"sensitivity": moved, "neighbours": relation}
-        how |= {"epsilon" if pure else "rho": share * whole_share, "changes": forms.norm(columns)}
-        mechanism = Geometric(**how) if pure else Gaussian(**how)
         noisy = mechanism.release(exact, source=words)
         noisy.setflags(write=False)
         numbers[columns] = noisy
@@ -366,6 +354,48 @@ def marginal_counts(  # noqa: PLR0913 - counts, what is wanted, and what is prom
             mechanism.rate if isinstance(mechanism, Geometric) else (mechanism.sigma_squared)
         )
     return Marginals(domain, sets, kept, numbers, scales)
+
+
+def measured_by(
+    sizes: Sequence[int],
+    wanted: Sequence[Sequence[int]],
+    *,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    sensitivity: Exact = 1,
+    neighbours: Neighbours = "add_or_remove",
+) -> tuple[PureDP | ZCDP, dict[Columns, Geometric | Gaussian]]:
+    """The noise of each set that is measured, from public facts; what cannot be is refused here.
+
+    The arguments are those of `marginal_counts`.
+    """
+    domain, pure = tuple(sizes), rho is None
+    sets = _sets(wanted, domain)
+    if pure == (epsilon is None):
+        raise ParameterError("epsilon", epsilon, "or rho must be said, and not both")
+    relation, moved = neighbours_of(neighbours), sensitivity_of(sensitivity)
+    kept = PureDP(epsilon_of(epsilon), relation) if epsilon is not None else ZCDP(rho, relation)  # type: ignore[arg-type]
+    whole_share = kept.epsilon if isinstance(kept, PureDP) else kept.rho
+    forms, found, left = Forms(domain, pure), {}, Fraction(1)
+    for columns, share in shares_of(domain, sets, pure=pure).items():
+        left -= share
+        if left < 0:  # whatever the shares are, no more than all is spent
+            problem = "the shares of the marginals add up to more than all"
+            raise BudgetExceededError(problem, asked=share, left=left + share, could=None)
+        how: dict[str, Any] = {"sensitivity": moved, "neighbours": relation}
+        how |= {"epsilon" if pure else "rho": share * whole_share, "changes": forms.norm(columns)}
+        found[columns] = Geometric(**how) if pure else Gaussian(**how)
+        if not _fits(found[columns]):
+            name, value = ("epsilon", epsilon) if pure else ("rho", rho)
+            raise ParameterError(name, value, "is too small here: the noise does not fit 64 bits")
+    return kept, found
+
+
+def _fits(mechanism: Geometric | Gaussian) -> bool:
+    """Whether noise leaves 2^62 with a chance below 2 e^-128; numbers are cut at 2^61."""
+    if isinstance(mechanism, Geometric):
+        return mechanism.rate >= Fraction(1, 1 << 55)
+    return mechanism.sigma_squared <= 1 << 116
 
 
 def _sets(wanted: Sequence[Sequence[int]], sizes: tuple[int, ...]) -> tuple[Columns, ...]:

@@ -36,6 +36,7 @@ from discreet.publish.measured import Array
 from discreet.publish.questions import Workload
 
 __all__ = [
+    "LARGEST_NORM",
     "Strategy",
     "blocks",
     "identity_strategy",
@@ -47,6 +48,8 @@ __all__ = [
 
 _GRAIN = 1 << 16
 """N: entries of a strategy are multiples of one over this."""
+LARGEST_NORM = 1 << 17
+"""No column of a strategy adds up to more: products with it stay within 64 bits."""
 _BRANCHINGS = (2, 4, 8, 16, 32)
 _ROUNDS = 60
 _MOST = 1 << 23
@@ -75,6 +78,10 @@ class Strategy:
             raise ParameterError("strategy", self.name, "must be of whole numbers over the cells")
         if not self.own.min() > 0 or (self.extra.size and not self.extra.min() >= 0):
             raise ParameterError("strategy", self.name, "must tell all cells apart, none negative")
+        most = max(int(part.max(initial=0)) for part in (self.own, self.extra))
+        if most > LARGEST_NORM or self.norm > LARGEST_NORM:
+            problem = f"must have columns that add up to at most {LARGEST_NORM:,}"
+            raise ParameterError("strategy", self.name, problem)
         self.own.setflags(write=False)
         self.extra.setflags(write=False)
 

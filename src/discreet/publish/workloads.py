@@ -22,13 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from discreet.errors import ParameterError
-from discreet.exact import Exact, probability, whole
+from discreet.exact import Exact, probability, shown, whole
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours
 from discreet.publish.least import nearest
@@ -44,12 +45,14 @@ from discreet.publish.measured import (
     Terms,
     counted,
 )
-from discreet.publish.questions import LARGEST, Workload, listed
-from discreet.publish.strategies import Strategy, strategy_for
+from discreet.publish.questions import Workload, listed
+from discreet.publish.strategies import LARGEST_NORM, Strategy, strategy_for
 
-__all__ = ["Worked", "workload"]
+__all__ = ["Worked", "fitting_terms", "workload"]
 
 _CHUNK = 64
+SMALLEST = Fraction(LARGEST_NORM, 1 << 55)
+"""The least epsilon over sensitivity: noise passes 2^62 with a chance below 2 e^-128 then."""
 _HALF = 31
 """Products with C are made of halves of so many bits, so that none leaves 64 bits."""
 
@@ -212,7 +215,7 @@ def workload(
     >>> made.range(0, 2).low <= made.range(0, 2).value
     True
     """
-    account = Account(Terms(epsilon, sensitivity, neighbours), source)
+    account = Account(fitting_terms(epsilon, sensitivity, neighbours), source)
     values = counted(cells, axes=tuple(range(1, 65)))
     if values.shape != wanted.shape:
         raise ParameterError("cells", values.shape, f"must have the shape {wanted.shape}")
@@ -221,6 +224,16 @@ def workload(
         raise ParameterError("strategy", chosen.name, f"must be over {values.size} cells")
     noisy = _measured(values.reshape(-1), chosen, account)
     return Worked(f"workload by {chosen.name}", account.terms, values.shape, chosen, noisy, wanted)
+
+
+def fitting_terms(epsilon: Exact, sensitivity: Exact, neighbours: Neighbours) -> Terms:
+    """The terms of a workload; ParameterError where the noise may not fit 64 bits."""
+    made = Terms(epsilon, sensitivity, neighbours)
+    if made.unit < SMALLEST:
+        least = float(SMALLEST * made.sensitivity)
+        problem = f"must be at least {least:.3g} here: larger noise does not fit 64 bits"
+        raise ParameterError("epsilon", shown(made.epsilon), problem)
+    return made
 
 
 def _measured(cells: Array, strategy: Strategy, account: Account) -> Noisy:
@@ -236,6 +249,5 @@ _LOWER = (1 << _HALF) - 1
 
 
 def _product(strategy: Strategy, cells: Array) -> Array:
-    """C times numbers below 2^31; C has entries up to 2^16, and there are at most 10^4 cells."""
-    assert LARGEST * strategy.norm << _HALF < 1 << 62  # noqa: S101 - entries are below the norm
+    """C times numbers below 2^31: its entries are up to 2^17, and there are at most 10^4 cells."""
     return np.concatenate([strategy.own * cells, strategy.extra @ cells])

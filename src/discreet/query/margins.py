@@ -140,6 +140,9 @@ def _sets(ways: Ways, names: Sequence[str]) -> tuple[Columns, ...]:
         if not 1 <= ways <= len(names):
             raise QueryError(f"ways is how many columns a marginal has: 1 to {len(names)}")
         return tuple(combinations(range(len(names)), ways))
+    given: Any = ways
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise QueryError("ways is how many columns a marginal has, or a list of lists of columns")
     found = []
     for one in ways:
         if isinstance(one, str) or not one or len(set(one)) < len(one):

@@ -33,7 +33,7 @@ from discreet.query.plan import (
 )
 from discreet.query.schema import PerPerson, Schema
 
-__all__ = ["expr_sql", "post_sql", "to_sql"]
+__all__ = ["expr_sql", "name_sql", "post_sql", "to_sql"]
 
 # how tightly a piece of SQL holds together; an operand that holds less tightly gets parentheses
 _OR, _AND, _NOT, _COMPARED, _SUM, _PRODUCT, _ATOM = range(7)
@@ -49,7 +49,7 @@ def to_sql(plan: Plan, schema: Schema | None = None) -> str:
         schema: of which table; with it the text reads back as the same plan.
     """
     writer = _Writer(plan, schema)
-    lines = [writer.select(), f"FROM {_name(plan.table)}"]
+    lines = [writer.select(), f"FROM {name_sql(plan.table)}"]
     if plan.where is not None:
         lines.append(f"WHERE {writer.row(plan.where)}")
     if plan.groupings:
@@ -83,7 +83,7 @@ def post_sql(post: Post, groupings: Sequence[Grouping] = ()) -> str:
     return _Writer(plan, None).post(post)
 
 
-def _name(name: str) -> str:
+def name_sql(name: str) -> str:
     """An identifier, in quotes where it needs them."""
     if _PLAIN.fullmatch(name) and name.upper() not in _reserved():
         return name
@@ -158,7 +158,7 @@ class _Rows:
         match node:
             case e.Column(name=name):
                 there = name.lower() in self._qualified
-                return (f"{_name(self._table)}." if there else "") + _name(name), _ATOM
+                return (f"{name_sql(self._table)}." if there else "") + name_sql(name), _ATOM
             case e.Literal(value=value, kind=Number(grid=grid)) if value is not None:
                 return _number(int(value) * grid)  # type: ignore[arg-type]
             case e.Literal(value=value):
@@ -301,7 +301,7 @@ class _Writer:
 
     def _item(self, name: str, value: Post) -> str:
         text = self.post(value)
-        return text if text == _name(name) else f"{text} AS {_name(name)}"
+        return text if text == name_sql(name) else f"{text} AS {name_sql(name)}"
 
     def _options(self) -> str:
         plan = self._plan
@@ -361,7 +361,7 @@ class _Writer:
         of = "*" if wanted.operand is None else self.row(wanted.operand)
         if wanted.function == "people":
             unit = None if self._schema is None else self._schema.unit
-            person = _name(unit.column) if isinstance(unit, PerPerson) else None
+            person = name_sql(unit.column) if isinstance(unit, PerPerson) else None
             return "PEOPLE()" if person is None else f"COUNT(DISTINCT {person})"
         if wanted.level is not None:
             half = wanted.level == Fraction(1, 2)
