@@ -106,6 +106,12 @@ def test_too_much_is_refused(monkeypatch):
     schema = table().schema
     with pytest.raises(ParameterError, match="one line"):
         margins(schema, ["region"], 1, "age\n> 3")
+    many = [f"CASE WHEN age > {i % 9} THEN 'y' ELSE 'n' END AS c{i}" for i in range(40)]
+    with pytest.raises(QueryError, match="137,846,528,820 marginals"):
+        margins(schema, many, 20)
+    monkeypatch.setattr(module, "MOST_ROWS", 36)
+    with pytest.raises(QueryError, match="37 cells"):  # 27, three times 3, everybody
+        margins(schema, COLUMNS, 2)
     monkeypatch.setattr(module, "MOST_ROWS", 20)
     with pytest.raises(QueryError, match="27 cells"):
         margins(schema, COLUMNS, 2)

@@ -139,6 +139,8 @@ def _sets(ways: Ways, names: Sequence[str]) -> tuple[Columns, ...]:
     if isinstance(ways, int):
         if not 1 <= ways <= len(names):
             raise QueryError(f"ways is how many columns a marginal has: 1 to {len(names)}")
+        if math.comb(len(names), ways) > MOST_PARTS:
+            raise _too_many(math.comb(len(names), ways))
         return tuple(combinations(range(len(names)), ways))
     given: Any = ways
     if isinstance(given, str) or not isinstance(given, Sequence):
@@ -156,13 +158,30 @@ def _sets(ways: Ways, names: Sequence[str]) -> tuple[Columns, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _check_size(wanted: Iterable[Columns], tops: Sequence[Columns], sizes: Sequence[int]) -> None:
-    cells = sum(math.prod(sizes[i] for i in one) for one in wanted)
-    if cells > MOST_ROWS or len(tops) > MOST_PARTS:
-        raise QueryError(
-            f"these are {len(tops):,} marginals with {cells:,} cells, and at most {MOST_PARTS:,} "
-            f"with {MOST_ROWS:,} can be published; take fewer columns in each, or coarser keys"
-        )
+def _check_size(wanted: Sequence[Columns], tops: Sequence[Columns], sizes: Sequence[int]) -> None:
+    cells = _cells(wanted, sizes)
+    if (
+        len(tops) <= MOST_PARTS and cells <= MOST_ROWS
+    ):  # then they have few parts: two keys at least
+        parts = {
+            part for one in wanted for k in range(len(one) + 1) for part in combinations(one, k)
+        }
+        cells = _cells(parts, sizes)
+    if len(tops) > MOST_PARTS or cells > MOST_ROWS:
+        raise _too_many(len(tops), cells)
+
+
+def _cells(sets: Iterable[Columns], sizes: Sequence[int]) -> int:
+    return sum(math.prod(sizes[i] for i in one) for one in sets)
+
+
+def _too_many(marginals: int, cells: int | None = None) -> QueryError:
+    told = "" if cells is None else f" with {cells:,} cells"
+    return QueryError(
+        f"these are {marginals:,} marginals{told}, and at most {MOST_PARTS:,} with {MOST_ROWS:,} "
+        "can be published, those of fewer columns included; take fewer columns in each, or coarser "
+        "keys"
+    )
 
 
 def _part(schema: Schema, plan: Plan, groupings: Sequence[Grouping]) -> tuple[Part, Stability]:
