@@ -232,8 +232,9 @@ class Session(Questions):
     ) -> Release:
         """Charge the budget once, and publish tables of counts over a few of many columns each.
 
-        Marginals of fewer columns follow, and all of them agree with each other. A missing value is
-        one more key of its column.
+        Marginals of fewer columns follow. The unbiased numbers (`raw`) agree with each other; the
+        values are read from tables that agree and are then moved into their intervals, after which
+        sums can differ. A missing value is one more key of its column.
 
         Args:
             columns: columns with public keys, or expressions in SQL; "... AS name" gives a name.

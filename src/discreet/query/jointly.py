@@ -4,7 +4,7 @@ Each question is a COUNT(*), with WHERE, FILTER and GROUP BY as it likes. The *c
 coarsest partition of all possible rows on which every question is constant: two rows are in one
 cell exactly if every question counts both in the same group, or neither. They follow from the
 questions and the declaration (`discreet.query.classes`), so they are public. Rows that no question
-counts are in no cell, and are left out before people are bounded.
+counts are in no cell. Those for which no condition holds are left out before people are bounded.
 
 Missing values are values like others here: a row whose region is missing is in cells of its own,
 where a question can tell; `region = 'north'` is not true of it, and neither is `region <> 'north'`.

@@ -1,9 +1,10 @@
 """The exact marginals of a table: what is asked for counts over a few of many columns each.
 
 The columns are public: declared keys, or expressions of them. A missing value is one more key of
-its column, so that everybody is in every marginal and marginals agree with each other; COALESCE
-gives it another name, or joins it with a key. The engine returns the marginals that are no part of
-others, each with the people bounded before rows are grouped, in one statement.
+its column, so that everybody is in every marginal; COALESCE gives it another name, or joins it with
+a key. The engine returns the marginals that are no part of others, each with the people bounded
+before rows are grouped, in one statement. So exact marginals agree with each other, unless the
+owner lets people count in some groups only: those are other groups in each marginal.
 
 Guarantee. None: the counts are private. `sensitivity` bounds how far one person moves each marginal
 by itself: the sum of the differences, in units of 1/`scale` rows, is at most that.
