@@ -84,17 +84,21 @@ def test_it_is_charged_once_before_anything_is_read():
         small.publish_marginals(COLUMNS, rho="0.5")
 
 
-def test_what_cannot_be_measured_is_refused_before_it_is_charged():
-    """More sets than are told apart; noise that does not fit 64 bits."""
+def test_what_cannot_be_measured_is_refused_before_it_is_charged(monkeypatch):
+    """More cells or sets than there may be; noise that does not fit 64 bits."""
     session = table().session(epsilon=5)
     many = [f"CASE WHEN band > 1 THEN 'y' ELSE 'n' END AS c{i}" for i in range(13)]
-    for columns, ways, epsilon in ((many, 13, 1), (COLUMNS, 2, "1e-17")):
-        with pytest.raises(ParameterError, match=r"at most 5,000|does not fit"):
-            session.publish_marginals(columns, ways=ways, epsilon=epsilon)
-    with pytest.raises(ParameterError, match="does not fit"):
-        table().session(rho=1).publish_marginals(COLUMNS, rho="1e-36")
+    with pytest.raises(QueryError, match="1,594,323 cells"):
+        session.publish_marginals(many, ways=13, epsilon=1)
     with pytest.raises(QueryError, match="list of lists"):
         session.publish_marginals(COLUMNS, ways=1.5, epsilon=1)
+    with pytest.raises(ParameterError, match="does not fit"):
+        session.publish_marginals(COLUMNS, epsilon="1e-17")
+    with pytest.raises(ParameterError, match="does not fit"):
+        table().session(rho=1).publish_marginals(COLUMNS, rho="1e-36")
+    monkeypatch.setattr("discreet.publish.marginals.MOST_SETS", 6)
+    with pytest.raises(ParameterError, match="at most 6"):
+        session.publish_marginals(COLUMNS, epsilon=1)
     assert str(session.spent) == "epsilon 0"
 
 

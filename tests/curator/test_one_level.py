@@ -1,9 +1,11 @@
-"""Rolling up a roll-up: nobody is counted twice."""
+"""Rolling up a roll-up, or marginals: nobody is counted twice."""
 
+import pytest
 from tests.curator.people import table
 
 from discreet.curator.derive import between, rolled_up
 from discreet.curator.one_level import is_rollup, one_level
+from discreet.errors import UnsupportedError
 
 LEVELS = "SELECT dept, active, COUNT(*) AS n FROM t GROUP BY ROLLUP (dept, active)"
 
@@ -40,3 +42,22 @@ def test_other_releases_stay_as_they_are():
     made = asked("SELECT dept, COUNT(*) AS n FROM t GROUP BY dept")
     assert not is_rollup(made)
     assert one_level(made, ["dept"]) is made
+
+
+def test_of_marginals_one_is_taken():
+    columns, ways = ["dept", "active", "year(hired) AS y"], [["dept", "active"], ["y"]]
+    made = table().session(epsilon=9).publish_marginals(columns, ways=ways, epsilon=1)
+    assert rolled_up(made)["n"] == made["n"][:1]
+    by_dept = rolled_up(made, by=["dept"])
+    own = [place for place, row in enumerate(made) if row["marginal"] == "dept"]
+    assert by_dept["n"] == [made["n"][place] for place in own]
+    assert by_dept.intervals["n"] == tuple(made.intervals["n"][place] for place in own)
+    assert (
+        rolled_up(made, by=["active", "dept"]).rows == rolled_up(made, by=["active", "dept"]).rows
+    )
+    with pytest.raises(UnsupportedError, match="no marginal of dept, y"):
+        rolled_up(made, by=["y", "dept"])
+    assert len(rolled_up(made, by=["marginal"])) == len(set(made["marginal"]))
+    years = [row["y"] for row in made if row["y"] is not None]
+    ranged = between(made, "y", min(years), max(years) + 1)
+    assert ranged["marginal"] == ["y"]

@@ -109,7 +109,7 @@ def rolled_up(release: Release, by: Names = (), columns: Names | None = None) ->
     Intervals. Each covers the noise of its sum with that confidence; one row keeps its own.
 
     `columns` are those to add up; without it, all that are no keys. Where the question does not
-    tell that one adds up, naming it vouches for it, without an interval. A roll-up gives one level.
+    tell that one adds up, naming it vouches for it, without an interval. See also `one_level`.
     """
     _check(release, by, "by")
     release = one_level(release, by)
@@ -140,10 +140,10 @@ def between(
     others = tuple(name for name in release.keys if name != column)
     groups: dict[Key, list[Part]] = {} if others else {(): []}
     for place, (row, part) in enumerate(zip(release, shares, strict=True)):
-        groups.setdefault(_key(row, others), []).extend([(place, part)] if part else [])
+        if row[column] is not None:
+            groups.setdefault(_key(row, others), []).extend([(place, part)] if part else [])
     made = _added(release, others, groups, columns, f"{column} from {low} to below {high}")
-    note = f"bins of {column} that the range cuts count with their part of the width, as if people "
-    note += "were spread evenly in them; intervals do not cover that"
+    note = f"cut bins of {column} count as if people were spread evenly, which no interval covers"
     return replace(made, notes=(*made.notes, note)) if broken else made
 
 

@@ -19,6 +19,7 @@ from itertools import product
 
 from discreet.curator.answering import Answering
 from discreet.curator.claims import Asked
+from discreet.curator.one_level import EVERYBODY, MARGINAL
 from discreet.curator.publishing import looked
 from discreet.curator.release import Release
 from discreet.curator.rolling import covers
@@ -42,9 +43,6 @@ from discreet.query.request import Cells
 from discreet.query.schema import Schema
 
 __all__ = ["Margining", "margining"]
-
-MARGINAL, EVERYBODY = "marginal", "everybody"
-"""The column of the release that says which marginal a row is of, and the one of no column."""
 
 
 @dataclass(frozen=True, slots=True)
