@@ -4,7 +4,8 @@ An update is an array, or a list of arrays, the same shapes for every client. Wh
 sees the updates: this is the central model, with clients as persons.
 
 Theorem. `CDPAggregator` is rho-zCDP with rho = 2/noise_mult^2 for each aggregation, when one
-client's update is replaced by any other; the number of clients is public.
+client's update is replaced by any other of finite numbers; the number of clients is public. (What
+is not finite is refused, which whoever sees the refusal learns.)
 Proof. Each update becomes a vector of integers, in steps of a public grid, whose Euclidean norm is
 at most clip: rounding is towards 0, and the norm is checked in integers and the update shrunk until
 it holds. So replacing one client moves the sum by at most 2 clip, and it gets discrete Gaussian
