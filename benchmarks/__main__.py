@@ -55,6 +55,8 @@ ALL = {
     "ledger-command": ledger.command,
     "serve-questions": serve.questions,
     "local-oracles": local.oracles,
+    "local-errors": local.errors,
+    "local-peers": local.peer_errors,
     "local-collecting": local.collecting,
     "local-heavy": local.heavy,
     "local-endpoint": collecting.reports,

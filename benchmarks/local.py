@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -26,14 +27,36 @@ from discreet.local.collect import collect_parquet
 N, K, EPSILON = 1_000_000, 1024, 1
 MANY = 100_000_000
 
-# users a second of the fastest peer, and of the limits beside it: numpy's k-ary client, bincount
-GRR_LIMIT, COUNT_LIMIT = 38_480_665, 547_119_280
-PEERS = {  # client, server
-    "KaryResponse": (1_190_204, 5_151_354),
-    "OptimizedUnary": (37_845, 563_096),
-    "LocalHashing": (214_480, 1_244),
-    "HadamardResponse": (94_523, 5_077_787),
+# users a second of each peer: client, server; and of the limits beside it: k-ary client, bincount
+LIMITS = {"pure-ldp": (38_480_665, 547_119_280), "multi-freq-ldpy": (39_433_648, 521_198_444)}
+PEERS = {
+    "KaryResponse": {"pure-ldp": (1_190_204, 2_595_635), "multi-freq-ldpy": (535_251, 5_151_354)},
+    "OptimizedUnary": {"pure-ldp": (16_514, 369_113), "multi-freq-ldpy": (37_845, 563_096)},
+    "LocalHashing": {"pure-ldp": (214_480, 1_099), "multi-freq-ldpy": (132_808, 1_244)},
+    "HadamardResponse": {"pure-ldp": (94_523, 5_077_787)},
 }
+# oracle: peer, people, mean squared error as returned, the same clipped and normalised
+PEER_ERRORS = (
+    ("KaryResponse", "pure-ldp", 1_000_000, 3.53e-4, 3.81e-5),
+    ("KaryResponse", "multi-freq-ldpy", 991_705, None, 3.81e-5),
+    ("OptimizedUnary", "pure-ldp", 50_903, 7.51e-5, 2.94e-5),
+    ("OptimizedUnary", "multi-freq-ldpy", 150_217, None, 2.09e-5),
+    ("HadamardResponse", "pure-ldp", 162_085, 2.93e-5, 2.13e-5),
+    ("LocalHashing", "pure-ldp", 3_665, 1.01e-3, 4.47e-5),
+    ("LocalHashing", "multi-freq-ldpy", 3_278, None, 4.48e-5),
+)
+NAMES = (
+    "KaryResponse",
+    "SymmetricUnary",
+    "OptimizedUnary",
+    "LocalHashing",
+    "SubsetSelection",
+    "HadamardResponse",
+    "ProjectiveResponse",
+    "CountMeanSketch",
+    "HadamardSketch",
+)
+SURVEYS = 24
 
 
 def people():
@@ -63,47 +86,30 @@ def collected(oracle, reports):
 
 def oracles():
     values, rng = people(), np.random.default_rng()
-    truth = np.bincount(values, minlength=K) / N
-    names = (
-        "KaryResponse",
-        "SymmetricUnary",
-        "OptimizedUnary",
-        "LocalHashing",
-        "SubsetSelection",
-        "HadamardResponse",
-        "ProjectiveResponse",
-        "CountMeanSketch",
-        "HadamardSketch",
-    )
     rows = []
-    for name in names:
+    for name in NAMES:
         oracle = getattr(dp.local, name)(K, EPSILON)
         collected(oracle, oracle.reports(values[:1000]))
-        times, errors = {"client": [], "server": [], "numpy": [], "count": []}, []
+        times = {"client": [], "server": [], "numpy": [], "count": []}
         for _ in range(3):
             spent, reports = cpu(lambda o=oracle: o.reports(values))
             times["client"].append(spent)
-            spent, found = cpu(lambda o=oracle, r=reports: collected(o, r))
-            times["server"].append(spent)
-            errors.append(np.mean((found.raw - truth) ** 2))
+            times["server"].append(cpu(lambda o=oracle, r=reports: collected(o, r))[0])
             times["numpy"].append(cpu(lambda: numpy_response(values, rng))[0])
             times["count"].append(cpu(lambda: np.bincount(values, minlength=K))[0])
             del reports
         spent = {key: statistics.median(found) for key, found in times.items()}
         client, server = spent["client"] / spent["numpy"], spent["server"] / spent["count"]
-        peer = PEERS.get(name)
         rows.append(
             (
                 f"`{name}`",
                 oracle.width,
                 f"{N / spent['client'] / 1e6:.2f}",
                 f"{client:.1f}",
-                f"{GRR_LIMIT / peer[0] / client:.0f}" if peer else "",
+                faster(name, 0, client),
                 f"{N / spent['server'] / 1e6:.1f}",
                 f"{server:.1f}",
-                f"{COUNT_LIMIT / peer[1] / server:.0f}" if peer else "",
-                f"{np.mean(errors):.3g}",
-                f"{np.mean(errors) * N / oracle.normalised_variance():.3f}",
+                faster(name, 1, server),
             )
         )
     head = (
@@ -115,10 +121,95 @@ def oracles():
         "server, million reports a second",
         "server, times bincount of the truth",
         "server, times as fast as the fastest peer",
-        "mean squared error",
-        "over theory",
     )
     return table(head, rows)
+
+
+def faster(name, side, ours):
+    """How many times the fastest peer's speed is left of the limit; the limit is beside it."""
+    peers = PEERS.get(name, {})
+    left = [LIMITS[peer][side] / speeds[side] for peer, speeds in peers.items()]
+    return f"{min(left) / ours:.0f}" if left else ""
+
+
+# the mean squared error, against theory and against peers
+
+
+def errors():
+    """Of many surveys, over the theory of this very group of people."""
+    values = people()
+    truth = np.bincount(values, minlength=K) / N
+    rows = []
+    for name in NAMES:
+        oracle = getattr(dp.local, name)(K, EPSILON)
+        found = surveys(oracle, values, SURVEYS, lambda e: e.raw)
+        theory = oracle.normalised_variance(Fraction(1, K)) / N
+        moved = np.mean((oracle.expected(truth) - truth) ** 2) if hasattr(oracle, "expected") else 0
+        ratio = np.array(found) / (theory + moved)
+        rows.append(
+            (
+                f"`{name}`",
+                f"{theory * N:.4g}",
+                f"{moved * N:.2g}" if moved else "",
+                f"{np.mean(found) * N:.4g}",
+                f"{ratio.mean():.3f} ± {ratio.std(ddof=1) / len(ratio) ** 0.5:.3f}",
+            )
+        )
+        print(rows[-1], flush=True)
+    head = (
+        "oracle",
+        "theory: n times variance, mean over values",
+        "collisions add",
+        "measured: n times mean squared error",
+        "measured over theory, with its standard error",
+    )
+    return table(head, rows)
+
+
+def surveys(oracle, values, many, read):
+    """The mean squared error of one reading of each survey."""
+    truth = np.bincount(values, minlength=K) / len(values)
+    return [
+        np.mean((read(collected(oracle, oracle.reports(values))) - truth) ** 2) for _ in range(many)
+    ]
+
+
+def peer_errors():
+    """The same people and the same number of them; peers' figures are medians of five."""
+    values, rows = people(), []
+    for name, peer, n, raw, clipped in PEER_ERRORS:
+        oracle = getattr(dp.local, name)(K, EPSILON)
+        found = [
+            np.mean(surveys(oracle, values[:n], SURVEYS, read))
+            for read in (lambda e: e.raw, clipping, lambda e: e.projected, lambda e: e.posterior)
+        ]
+        rows.append(
+            (
+                f"`{name}`",
+                peer,
+                f"{n:,}",
+                f"{found[0]:.3g}",
+                "not told" if raw is None else f"{raw:.3g}",
+                f"{found[1]:.3g} / {found[2]:.3g} / {found[3]:.3g}",
+                f"{clipped:.3g}",
+            )
+        )
+        print(rows[-1], flush=True)
+    head = (
+        "oracle",
+        "peer",
+        "people",
+        "raw, here",
+        "raw, peer",
+        "a distribution, here: clipped and normalised / projected / posterior",
+        "a distribution, peer: clipped and normalised",
+    )
+    return table(head, rows)
+
+
+def clipping(estimates):
+    positive = estimates.raw.clip(0)
+    return positive / positive.sum()
 
 
 def collecting():

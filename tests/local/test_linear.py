@@ -3,7 +3,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from discreet.local.linear import LinearHash, all_supports, smallest_factor
+from discreet.local.device import smallest_factor
+from discreet.local.linear import LinearHash, all_supports
 
 
 @pytest.mark.parametrize("g", [2, 3, 4, 5, 6, 8, 9, 10, 12])

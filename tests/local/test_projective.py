@@ -5,8 +5,9 @@ import pytest
 
 import discreet as dp
 from discreet.local import projective
+from discreet.local.device import digits_of, vector_of
 from discreet.local.linear import LinearHash, all_supports
-from discreet.local.projective import _digits, _point, _vector, _vectors, projective_plan
+from discreet.local.projective import _points_of, _split, _vectors, projective_plan
 
 
 @pytest.mark.parametrize(("m", "t"), [(2, 4), (3, 3), (5, 3), (7, 2)])
@@ -15,10 +16,10 @@ def test_points_and_vectors(m, t):
     share c2 orthogonal ones.
     """
     count = (m**t - 1) // (m - 1)
-    vectors = [_vector(point, m) for point in range(count)]
+    vectors = [vector_of(point, m) for point in range(count)]
     assert _vectors(np.arange(count), m, t).tolist() == vectors
-    assert [_point(vector, m) for vector in vectors] == list(range(count))
-    digits = [_digits(vector, m, t) for vector in vectors]
+    assert _points_of(_split(np.array(vectors), m, t), m).tolist() == list(range(count))
+    digits = [digits_of(vector, m, t) for vector in vectors]
     assert all(next(x for x in reversed(d) if x) == 1 for d in digits)
     product = np.array(digits) @ np.array(digits).T % m
     orthogonal = product == 0
@@ -33,7 +34,7 @@ def test_supports_are_those_of_a_loop(k, prime):
     reports = oracle.reports(np.arange(2000) % k)
     found, _ = oracle.supports(oracle.tally(reports))
     m, t = oracle.prime, oracle.dimension
-    points = np.array([_digits(_vector(point, m), m, t) for point in range(oracle.codes)])
+    points = np.array([digits_of(vector_of(point, m), m, t) for point in range(oracle.codes)])
     orthogonal = points[reports] @ points[:k].T % m == 0
     assert found.tolist() == orthogonal.sum(axis=0).tolist()
 

@@ -99,3 +99,10 @@ def test_what_is_no_survey_is_refused(change):
 def test_what_is_no_json_is_refused(text):
     with pytest.raises(ParameterError):
         Survey.from_json(text)
+
+
+def test_epochs_whose_sum_promises_nothing_are_refused():
+    """Up to 1,000 there is a guarantee to tell; a survey that could not tell it is never made."""
+    assert survey(dp.local.KaryResponse(2, 10), epochs=100).total.epsilon == 1000
+    with pytest.raises(ParameterError, match="at most 100: all epochs together"):
+        survey(dp.local.KaryResponse(2, 10), epochs=101)

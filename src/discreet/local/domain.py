@@ -7,8 +7,6 @@ Tested by tests/local/test_domain.py
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputTypeError, ParameterError
 from discreet.exact import whole
+from discreet.local.device import digest_of
 from discreet.mechanisms.base import plain_array
 
 __all__ = ["MOST_VALUES", "Domain", "Value"]
@@ -109,10 +108,7 @@ class Domain:
 
     def digest(self) -> str:
         """What tells this domain from all others, as text."""
-        if self.values is None:
-            return f"0..{self.size - 1}"
-        text = json.dumps(list(self.values), ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.size if self.values is None else self.values)
 
     def _unknown(self) -> InputTypeError:
         if self.values is None:

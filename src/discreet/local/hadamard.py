@@ -32,6 +32,7 @@ import numpy as np
 
 from discreet.errors import ParameterError
 from discreet.exact import Exact, rational, whole
+from discreet.local.device import hadamard
 from discreet.local.oracle import Array, Coded, code_type
 from discreet.noise.bulk import flips, uniforms
 from discreet.noise.categorical import Categorical
@@ -142,21 +143,8 @@ class HadamardResponse(Coded):
         return own, own / self.ratio, 1 - own - own / self.ratio
 
     def code(self, place: int, source: Source) -> int:
-        """A place of the own block with the wanted sign, or any place of another block.
-
-        Changing the lowest bit of the row in y changes the sign, so a uniform y, changed where its
-        sign is wrong, is uniform among those of the wanted sign.
-        """
-        block, row = place % self.blocks, place // self.blocks + 1
-        own, rest, _ = self._chances()
-        wanted = 0 if source.flip(own) else 1
-        if wanted and source.flip(1 - rest / (1 - own)):
-            block = (block + 1 + source.below(self.blocks - 1)) % self.blocks
-            return block * self.length + source.below(self.length)
-        y = source.below(self.length)
-        if (row & y).bit_count() % 2 != wanted:
-            y ^= row & -row
-        return block * self.length + y
+        """A place of the own block with the wanted sign, or any place of another block."""
+        return hadamard(place, self.blocks, self.length, self.ratio, source)
 
     def draw_many(self, places: Array, source: Source) -> Array:
         """The same for each person."""

@@ -20,7 +20,8 @@ import numpy as np
 
 from discreet.errors import ParameterError
 from discreet.exact import Exact, whole
-from discreet.local.linear import LARGEST_TABLE, LinearHash, all_supports, smallest_factor
+from discreet.local.device import LARGEST_TABLE, hashing, smallest_factor
+from discreet.local.linear import LinearHash, all_supports
 from discreet.local.oracle import Array, Coded, code_type, normalised
 from discreet.noise.bulk import flips, uniforms
 from discreet.noise.categorical import Bernoulli
@@ -96,12 +97,7 @@ class LocalHashing(Coded):
 
     def code(self, place: int, source: Source) -> int:
         """A member, the bucket, and k-ary response on it."""
-        family, g = self.family, self.buckets
-        member = source.below(family.seeds)
-        bucket = family.one(member, place)
-        if not source.flip(self.p):
-            bucket = (bucket + 1 + source.below(g - 1)) % g
-        return member * g + bucket
+        return hashing(place, self.domain.size, self.buckets, self.p, source)
 
     def draw_many(self, places: Array, source: Source) -> Array:
         """A seed, the bucket, and k-ary response on it, for each person."""

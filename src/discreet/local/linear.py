@@ -21,22 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.local.device import digits_for, linear_hash, smallest_factor
 from discreet.local.oracle import Array
 
-__all__ = ["LARGEST_TABLE", "LinearHash", "all_supports", "smallest_factor"]
-
-LARGEST_TABLE = 1 << 23
-"""Counts that are kept for one oracle: 64 MiB."""
-
-
-def smallest_factor(g: int) -> int:
-    """The smallest prime factor of g >= 2."""
-    factor = 2
-    while factor * factor <= g:
-        if g % factor == 0:
-            return factor
-        factor += 1
-    return g
+__all__ = ["LinearHash", "all_supports"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +47,7 @@ class LinearHash:
     @property
     def digits(self) -> int:
         """How many digits a value has."""
-        count, reach, base = 1, self.base, self.base
-        while reach < self.size:
-            count, reach = count + 1, reach * base
-        return count
+        return digits_for(self.size, self.base)
 
     @property
     def seeds(self) -> int:
@@ -71,11 +56,7 @@ class LinearHash:
 
     def one(self, member: int, value: int) -> int:
         """The hash of one value, by one member of the family."""
-        total, base = 0, self.base
-        for _ in range(self.digits):
-            total += (member % self.g) * (value % base)
-            member, value = member // self.g, value // base
-        return total % self.g
+        return linear_hash(member, value, self.g, self.size)
 
     def many(self, seeds: Array, values: Array) -> Array:
         """The hashes of many values, each with its own seed."""

@@ -1,5 +1,8 @@
 """What all frequency oracles have in common: one framework of supports.
 
+How one person draws one report is in `discreet.local.device`, which needs the standard library
+only; here and in the oracles' modules are many reports at once, collecting, and the proofs.
+
 A report supports some of the values. Let p be the probability that the report of a person with
 the value v supports v, and q that the report of somebody else does; both are exact rationals and
 the same for all values. If C of n reports support v, then
@@ -20,13 +23,10 @@ Tested by tests/local/test_oracle.py
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -34,9 +34,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputTypeError, ParameterError, UnsupportedError
-from discreet.exact import Exact, Interval, exp, rational, whole, written
+from discreet.exact import Exact, Interval, rational, whole, written
+from discreet.local.device import code_bytes, fingerprint_of, ratio_below
 from discreet.local.domain import Domain, Value
-from discreet.local.report import FORMAT, Report
+from discreet.local.report import Report
 from discreet.mechanisms.base import PureMechanism
 from discreet.noise.law import Outcomes
 from discreet.noise.source import Source, system_source
@@ -49,17 +50,6 @@ LARGEST_LAW = 1 << 16
 """More reports than this are not listed one by one."""
 BATCH = 1 << 16
 """Reports handled at a time, so that memory stays bounded."""
-
-
-@lru_cache(maxsize=256)
-def ratio_below(epsilon: Fraction) -> Fraction:
-    """The largest multiple of 2^-b that is surely at most e^epsilon, for a b that is fine enough.
-
-    Both e^epsilon and e^epsilon - 1 are met to about one part in 2^64.
-    """
-    grid = 64 + int(1 / epsilon).bit_length()
-    found = exp(epsilon, grid + 64 + 2 * int(epsilon)).lower
-    return Fraction((found.numerator << grid) // found.denominator, 1 << grid)
 
 
 def normalised(p: Fraction, q: Fraction, share: Fraction = Fraction(0)) -> float:
@@ -96,15 +86,8 @@ class Oracle(PureMechanism):
     def _finish(self, p: Fraction, q: Fraction) -> None:
         """Fix p and q, and with them the fingerprint."""
         self._put(p=p, q=q)
-        said = {
-            "format": FORMAT,
-            "oracle": self.kind,
-            "domain": self.domain.digest(),
-            "epsilon": str(self.epsilon),
-            **{name: str(value) for name, value in sorted(self.parameters.items())},
-        }
-        text = json.dumps(said, sort_keys=True, separators=(",", ":"))
-        self._put(fingerprint=hashlib.sha256(text.encode()).digest()[:8])
+        mark = fingerprint_of(self.kind, self.domain.digest(), self.epsilon, self.parameters)
+        self._put(fingerprint=mark)
 
     def _put(self, **values: object) -> None:
         for name, value in values.items():
@@ -233,10 +216,7 @@ class Oracle(PureMechanism):
 
 def code_type(codes: int) -> np.dtype[Any]:
     """The smallest little-endian unsigned integer that holds 0 .. codes - 1."""
-    for size in (1, 2, 4):
-        if codes <= 1 << 8 * size:
-            return np.dtype(f"<u{size}")
-    return np.dtype("<u8")
+    return np.dtype(f"<u{code_bytes(codes)}")
 
 
 class Coded(Oracle):

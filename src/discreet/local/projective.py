@@ -24,7 +24,16 @@ import numpy as np
 
 from discreet.errors import ParameterError
 from discreet.exact import Exact, whole
-from discreet.local.linear import LARGEST_TABLE, LinearHash, all_supports, smallest_factor
+from discreet.local.device import (
+    LARGEST_TABLE,
+    digits_of,
+    dimension,
+    points,
+    projective,
+    smallest_factor,
+    vector_of,
+)
+from discreet.local.linear import LinearHash, all_supports
 from discreet.local.oracle import Array, Coded, code_type, normalised
 from discreet.noise.bulk import flips, uniforms
 from discreet.noise.categorical import Bernoulli
@@ -73,7 +82,7 @@ class ProjectiveResponse(Coded):
                 problem = "must be a prime, and small enough for the table of reports"
                 raise ParameterError("prime", prime, problem)
         self._put(prime=m)
-        self._finish(*_chances(m, _dimension(m, where.size), r))
+        self._finish(*_chances(m, dimension(m, where.size), r))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -83,40 +92,24 @@ class ProjectiveResponse(Coded):
     @property
     def dimension(self) -> int:
         """The number t of digits of a point."""
-        return _dimension(self.prime, self.domain.size)
+        return dimension(self.prime, self.domain.size)
 
     @property
     def codes(self) -> int:
         """The number K of points."""
-        return _points(self.prime, self.dimension)
+        return points(self.prime, self.dimension)
 
     def mass(self, place: int, code: int) -> Fraction:
         """The mass is r/Z for an orthogonal point, 1/Z for another."""
         m, t = self.prime, self.dimension
-        first, second = (_digits(_vector(point, m), m, t) for point in (place, code))
+        first, second = (digits_of(vector_of(point, m), m, t) for point in (place, code))
         orthogonal = sum(x * y for x, y in zip(first, second, strict=True)) % m == 0
-        share = self.p / _points(m, t - 1)
+        share = self.p / points(m, t - 1)
         return share if orthogonal else share / self.ratio
 
     def code(self, place: int, source: Source) -> int:
-        """All digits but one at random; that one makes the product 0, or the wanted other number.
-
-        The digit is the one where the value's vector has its leading 1. A point has m - 1 vectors,
-        so uniform vectors give uniform points.
-        """
-        m, t = self.prime, self.dimension
-        value = _digits(_vector(place, m), m, t)
-        lead = max(j for j in range(t) if value[j])
-        orthogonal = source.flip(self.p)
-        others = m ** (t - 1)
-        free = 1 + source.below(others - 1) if orthogonal else source.below(others)
-        product = 0 if orthogonal else 1 + source.below(m - 1)
-        digits = _digits(free, m, t - 1)
-        digits.insert(lead, 0)
-        digits[lead] = (product - sum(x * y for x, y in zip(value, digits, strict=True))) % m
-        top = max(j for j in range(t) if digits[j])
-        inverse = pow(digits[top], -1, m)
-        return _point(sum(x * inverse % m * m**j for j, x in enumerate(digits)), m)
+        """All digits but one at random; that one makes the product what it has to be."""
+        return projective(place, self.prime, self.dimension, self.p, source)
 
     def draw_many(self, places: Array, source: Source) -> Array:
         """The same for each person."""
@@ -154,34 +147,23 @@ class ProjectiveResponse(Coded):
     def _pair_by_pair(self, tally: Array) -> Array:
         m, t, k = self.prime, self.dimension, self.domain.size
         reported = np.flatnonzero(tally)
-        points = np.stack(_split(_vectors(reported, m, t), m, t))
+        others = np.stack(_split(_vectors(reported, m, t), m, t))
         found, step = np.zeros(k, dtype=np.int64), max(_PAIRS // max(reported.size, 1), 1)
         for start in range(0, k, step):
             values = np.arange(start, min(start + step, k))
-            products = np.stack(_split(_vectors(values, m, t), m, t)).T @ points
+            products = np.stack(_split(_vectors(values, m, t), m, t)).T @ others
             found[values] = (products % m == 0) @ tally[reported]
         return found
 
 
-def _points(m: int, t: int) -> int:
-    return int((m**t - 1) // (m - 1))
-
-
-def _dimension(m: int, k: int) -> int:
-    t = 2
-    while _points(m, t) < k:
-        t += 1
-    return t
-
-
 def _chances(m: int, t: int, r: Fraction) -> tuple[Fraction, Fraction]:
-    points, one, two = (_points(m, d) for d in (t, t - 1, t - 2))
-    total = r * one + points - one
+    every, one, two = (points(m, d) for d in (t, t - 1, t - 2))
+    total = r * one + every - one
     return r * one / total, (r * two + one - two) / total
 
 
 def _fits(m: int, k: int) -> bool:
-    return int(m ** (_dimension(m, k) + 1)) <= LARGEST_TABLE
+    return int(m ** (dimension(m, k) + 1)) <= LARGEST_TABLE
 
 
 def projective_plan(k: int, r: Fraction) -> int | None:
@@ -194,38 +176,15 @@ def projective_plan(k: int, r: Fraction) -> int | None:
             primes.append(m)
     if not primes:
         return 2 if _fits(2, k) else None
-    return min(primes, key=lambda m: normalised(*_chances(m, _dimension(m, k), r)))
+    return min(primes, key=lambda m: normalised(*_chances(m, dimension(m, k), r)))
 
 
-def _vector(point: int, m: int) -> int:
-    """The vector of a point, as the number that its digits in base m spell.
-
-    Points are numbered by their leading place: that with the lowest place first, then the m whose
-    leading 1 is at the next, and so on.
-    """
-    power, before = 1, 0
-    while point >= before + power:
-        before, power = before + power, power * m
-    return power + point - before
-
-
-def _point(vector: int, m: int) -> int:
-    power, before = 1, 0
-    while vector >= power * m:
-        before, power = before + power, power * m
-    return before + vector - power
-
-
-def _digits(number: int, m: int, t: int) -> list[int]:
-    return [number // m**j % m for j in range(t)]
-
-
-def _vectors(points: Array, m: int, t: int) -> Array:
+def _vectors(numbers: Array, m: int, t: int) -> Array:
     """The vectors of many points."""
-    before = np.array([_points(m, j) for j in range(t)], dtype=np.int64)
-    place = np.searchsorted(before, points, side="right") - 1
+    before = np.array([points(m, j) for j in range(t)], dtype=np.int64)
+    place = np.searchsorted(before, numbers, side="right") - 1
     return np.asarray(
-        np.array([m**j for j in range(t)], dtype=np.int64)[place] + points - before[place]
+        np.array([m**j for j in range(t)], dtype=np.int64)[place] + numbers - before[place]
     )
 
 
@@ -259,5 +218,5 @@ def _points_of(digits: list[Array], m: int) -> Array:
     for j, digit in enumerate(digits):
         vector += digit * scale % m * m**j
     powers = np.array([m**j for j in range(len(digits))], dtype=np.int64)
-    before = np.array([_points(m, j) for j in range(len(digits))], dtype=np.int64)
+    before = np.array([points(m, j) for j in range(len(digits))], dtype=np.int64)
     return np.asarray(before[lead] + vector - powers[lead])

@@ -24,12 +24,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.errors import InputTypeError, ParameterError
+from discreet.local.device import FIRST, FORMAT
 
 __all__ = ["FIRST", "FORMAT", "HEADER", "Report"]
 
-FORMAT = "discreet-report/1"
-FIRST = 0xD1
-"""The first byte of a report, version 1."""
 _FINGERPRINT = 8
 HEADER = 2 + _FINGERPRINT
 """Bytes before the payload."""

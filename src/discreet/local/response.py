@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.exact import Exact
+from discreet.local.device import kary
 from discreet.local.oracle import Array, Coded, code_type
 from discreet.noise.bulk import flips, uniforms
 from discreet.noise.categorical import Bernoulli
@@ -61,9 +62,7 @@ class KaryResponse(Coded):
 
     def code(self, place: int, source: Source) -> int:
         """The truth, or a uniform move away from it."""
-        if source.flip(self.p):
-            return place
-        return (place + 1 + source.below(self.codes - 1)) % self.codes
+        return kary(place, self.codes, self.p, source)
 
     def draw_many(self, places: Array, source: Source) -> Array:
         """The truth, or a uniform move away from it, for each person."""

@@ -12,10 +12,15 @@ q = p/m + (1 - 1/m)(1 - p) for m columns, because two values share a cell with p
 p = r/(r + 1), q = p/m + (1 - 1/m)/2. The estimates are those of Apple's papers, term by term.
 
 What this costs. The hash functions are the same for everybody, so collisions do not average out
-with more people. `bias` bounds what they can do to an estimate for the functions at hand, and the
-simultaneous intervals are widened by it; the standard errors are without it. At equal epsilon the
-other oracles here are better: CMS has the variance of symmetric unary encoding, HCMS that of
-Hadamard response.
+with more people: given the functions, an estimate expects f_v + sum over u != v of
+f_u (a_uv - 1/m) m/(m-1), where a_uv is the share of the K rows in which u and v collide
+(`expected`). So the mean squared error is the variance plus the square of that shift. Over the
+choice of the functions the shift of v is 0 on average, with the mean square
+sum over u != v of f_u^2 / (K (m - 1)), because a_uv has the variance (1/m)(1 - 1/m)/K, and linear
+functions make different u nearly uncorrelated. `bias` bounds the shift for the functions at hand
+whatever the shares are, and the simultaneous intervals are widened by it; the standard errors are
+without it. At equal epsilon the other oracles here are better: CMS has the variance of symmetric
+unary encoding, HCMS that of Hadamard response.
 
 Theorem. One CMS report is 2 ln(s)-differentially private, one HCMS report ln(r).
 Proof. The row does not depend on the value. For CMS two values change at most two coordinates of
@@ -25,7 +30,6 @@ probability r/(r + 1) or 1/(r + 1).
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,10 +40,17 @@ import numpy as np
 
 from discreet.errors import ParameterError
 from discreet.exact import Exact, whole
-from discreet.local.bitmaps import bitmap_bytes, column_counts, payload_of, trimmed
+from discreet.local.bitmaps import bitmap_bytes, column_counts, trimmed
+from discreet.local.device import (
+    LARGEST_TABLE,
+    hadamard_sketch,
+    ratio_below,
+    row_digits,
+    sketch,
+)
 from discreet.local.hadamard import parity, walsh_hadamard
-from discreet.local.linear import LARGEST_TABLE, LinearHash
-from discreet.local.oracle import Array, Coded, Oracle, code_type, ratio_below
+from discreet.local.linear import LinearHash
+from discreet.local.oracle import Array, Coded, Oracle, code_type
 from discreet.noise.bulk import coin_words, flips, padding, uniforms, words_of
 from discreet.noise.categorical import Bernoulli
 from discreet.noise.source import Source
@@ -58,20 +69,10 @@ def _all_cells(rows: int, width: int, k: int) -> Array:
     values = family.digits_of(np.arange(k), family.base)
     out = np.empty((rows, k), dtype=np.int64)
     for row in range(rows):
-        text = f"discreet-sketch/1 row {row} of {rows}, width {width}, domain {k}"
-        digits = _public_digits(text, width, family.digits + 1)
-        out[row] = (values @ digits[1:] + digits[0]) % width
+        first, *others = row_digits(row, (rows, width), k)
+        out[row] = (values @ np.array(others, dtype=np.int64) + first) % width
     out.flags.writeable = False
     return out
-
-
-def _public_digits(text: str, base: int, count: int) -> Array:
-    """Numbers below `base` that anybody can compute again: SHA-256 of the text and a counter."""
-    found = [
-        int.from_bytes(hashlib.sha256(f"{text}, digit {j}".encode()).digest(), "big") % base
-        for j in range(count)
-    ]
-    return np.array(found, dtype=np.int64)
 
 
 class _Sketch(Oracle):
@@ -107,6 +108,13 @@ class _Sketch(Oracle):
         """A report supports the values whose cell it supports."""
         found = self.per_cell(tally)
         return np.take_along_axis(found, self.hashed, axis=1).sum(axis=0), None
+
+    def expected(self, shares: Array) -> Array:
+        """What estimates are on average where these are the true shares: collisions included."""
+        cells, m, rows = self.hashed, self.columns, np.arange(self.rows)[:, None]
+        held = np.zeros((self.rows, m))
+        np.add.at(held, (rows, cells), np.broadcast_to(shares, cells.shape))
+        return np.asarray((held[rows, cells].mean(axis=0) - shares.sum() / m) * m / (m - 1))
 
     @property
     def bias(self) -> float:
@@ -182,14 +190,8 @@ class CountMeanSketch(_Sketch):
 
     def draw(self, place: int, source: Source) -> bytes:
         """A row, and a coin for each of its cells."""
-        row = source.below(self.rows)
-        own = int(self.hashed[row, place])
-        chosen = {
-            cell
-            for cell in range(self.columns)
-            if source.flip(self.p if cell == own else 1 - self.p)
-        }
-        return row.to_bytes(2, "little") + payload_of(chosen, self.columns)
+        row, bits = sketch(place, (self.rows, self.columns), self.domain.size, self.p, source)
+        return row.to_bytes(2, "little") + bits.to_bytes(self.width - 2, "little")
 
     def draw_many(self, places: Array, source: Source) -> Array:
         """The same for each person, 64 coins at a time."""
@@ -291,11 +293,8 @@ class HadamardSketch(_Sketch, Coded):
 
     def code(self, place: int, source: Source) -> int:
         """A row, a coordinate, and a coin for its sign."""
-        row, coordinate = source.below(self.rows), source.below(self.columns)
-        sign = (int(self.hashed[row, place]) & coordinate).bit_count() % 2
-        if not source.flip(self.p):
-            sign = 1 - sign
-        return (row * self.columns + coordinate) * 2 + sign
+        size = self.rows, self.columns
+        return hadamard_sketch(place, size, self.domain.size, self.p, source)
 
     def draw_many(self, places: Array, source: Source) -> Array:
         """The same for each person."""

@@ -20,7 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.exact import Exact, whole
-from discreet.local.bitmaps import Bitmap, payload_of, trimmed, widened
+from discreet.local.bitmaps import Bitmap, trimmed, widened
+from discreet.local.device import subset
 from discreet.local.oracle import Array, normalised
 from discreet.noise.bulk import flips, ones, subsets
 from discreet.noise.categorical import Bernoulli
@@ -86,15 +87,8 @@ class SubsetSelection(Bitmap):
 
     def draw(self, place: int, source: Source) -> bytes:
         """In or out by a coin; then the others by Floyd's algorithm (Bentley and Floyd 1987)."""
-        k = self.domain.size
-        is_in = source.flip(self.p)
-        chosen: set[int] = set()
-        count = self.size - is_in
-        for last in range(k - 1 - count, k - 1):
-            pick = source.below(last + 1)
-            chosen.add(last if pick in chosen else pick)
-        others = {j + (j >= place) for j in chosen}
-        return payload_of(others | {place} if is_in else others, k)
+        bits = subset(place, self.domain.size, self.size, self.p, source)
+        return bits.to_bytes(self.width, "little")
 
     def draw_many(self, places: Array, source: Source) -> Array:
         """In or out by a coin; then a uniform subset of the others."""

@@ -40,7 +40,7 @@ from discreet.local.response import KaryResponse
 from discreet.local.sketch import CountMeanSketch, HadamardSketch
 from discreet.local.subset import SubsetSelection
 from discreet.local.unary import OptimizedUnary, SymmetricUnary
-from discreet.privacy.guarantee import PureDP
+from discreet.privacy.guarantee import LARGEST_EPSILON, PureDP
 
 __all__ = ["FORMAT", "Survey"]
 
@@ -106,6 +106,10 @@ class Survey:
         put(self, "seconds", whole(seconds, name="seconds", at_least=1, at_most=_MOST_SECONDS))
         put(self, "epochs", whole(epochs, name="epochs", at_least=1, at_most=_MOST_EPOCHS))
         put(self, "name", name)
+        if not self.epochs * found.epsilon <= LARGEST_EPSILON:
+            most = f"must be at most {LARGEST_EPSILON // found.epsilon}: all epochs together"
+            problem = f"{most} would cost more than epsilon {LARGEST_EPSILON}, which is no promise"
+            raise ParameterError("epochs", epochs, problem)
 
     @property
     def guarantee(self) -> PureDP:

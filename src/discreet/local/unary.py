@@ -19,8 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.exact import Exact
-from discreet.local.bitmaps import Bitmap, payload_of, trimmed
-from discreet.local.oracle import Array, ratio_below
+from discreet.local.bitmaps import Bitmap, trimmed
+from discreet.local.device import ratio_below, unary
+from discreet.local.oracle import Array
 from discreet.noise.bulk import coin_words, flips, padding, words_of
 from discreet.noise.categorical import Bernoulli
 from discreet.noise.source import Source
@@ -43,8 +44,7 @@ class _Unary(Bitmap):
     def draw(self, place: int, source: Source) -> bytes:
         """A coin for every value."""
         k = self.domain.size
-        chosen = {j for j in range(k) if source.flip(self.p if j == place else self.q)}
-        return payload_of(chosen, k)
+        return unary(place, k, (self.p, self.q), source).to_bytes(self.width, "little")
 
     def draw_many(self, places: Array, source: Source) -> Array:
         """64 coins at a time; then each person's own bit is drawn anew."""
