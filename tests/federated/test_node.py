@@ -173,6 +173,49 @@ def test_errors_carry_no_data(kind):
     assert node.spent("ages").epsilon == dp.rational("0.1", name="x")
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda rows: dp.rational(f"x{rows[0]}", name="age"),
+        lambda rows: dp.Geometric(epsilon=-rows[0]),
+        lambda rows: dp.local.KaryResponse(rows[0], 1).p,
+    ],
+)
+def test_a_parameter_that_comes_from_the_data_is_not_quoted(query):
+    """Errors of discreet quote parameters: public, unless somebody computes them from rows."""
+    with pytest.raises(dp.ParameterError, match=str(SECRET)):
+        query([SECRET])
+    node = noded()
+    node.configure_data_access("ages", Through(dp.Geometric(epsilon="0.1"), query=query))
+    with pytest.raises(dp.EngineError) as caught:
+        node.query("ages")
+    assert str(SECRET) not in "".join(traceback.format_exception(caught.value))
+    assert node.spent("ages").epsilon == dp.rational("0.1", name="x")
+
+
+def test_what_was_charged_is_what_is_applied():
+    """Another policy that is configured between charging and answering is not applied for its
+    predecessor's price.
+    """
+    node = Node()
+    dear = Through(dp.Geometric(epsilon=500), query=len)
+
+    class Swapping(dp.Budget):
+        def charge(self, *releases, times=1):
+            super().charge(*releases, times=times)
+            node.configure_data_access("ages", dear)
+
+    class Cheap:
+        privacy_loss = dp.losses.PureLoss(epsilon="0.1")
+
+        def apply(self, data, *, source):
+            return "cheap"
+
+    node.hold("ages", [SECRET], budget=Swapping(epsilon=1))
+    node.configure_data_access("ages", Cheap())
+    assert node.query("ages") == "cheap"
+
+
 def _contents(value):
     return list(value) if isinstance(value, list | tuple) else [value]
 

@@ -11,7 +11,7 @@ data; to configure another policy, or to hold newer data under the same name, do
 attribute of a node leads to the data: they are kept beside it, and an answer is made outside of
 all frames that an error carries. Nodes are not copied and not pickled: a copy could be asked anew.
 A caller cannot bring noise along. What an error says comes from discreet, which quotes no data;
-other errors of a policy are told without their words.
+other errors of a policy, and those that quote a parameter, are told without their words.
 Tested by tests/federated/test_node.py
 """
 
@@ -38,7 +38,7 @@ from discreet.noise.source import system_source
 from discreet.privacy.budget import Balance, Chargeable
 from discreet.privacy.guarantee import Guarantee
 
-__all__ = ["Node", "access_at", "budget_at"]
+__all__ = ["Node", "access_at", "ask_through", "budget_at"]
 
 
 @dataclass(slots=True, repr=False)
@@ -117,15 +117,11 @@ class Node:
 
     def query(self, what: str) -> Any:
         """Charge the budget, apply the policy, and return its answer."""
-        held = _held(self, what)
-        if held.access is None:
+        access = access_at(self, what)
+        if access is None:
             problem = "has no policy yet: configure_data_access(...) says what may leave"
             raise ParameterError("data", what, problem)
-        held.budget.charge(held.access.privacy_loss)
-        answer, problem_found = _answer(held)
-        if problem_found is not None:
-            raise problem_found
-        return answer
+        return ask_through(self, what, access)
 
     def spent(self, what: str) -> Balance:
         """What was spent of a name's budget."""
@@ -183,21 +179,38 @@ def _copied(data: Any) -> Any:
     return copy.deepcopy(data)
 
 
-def _answer(held: _Held) -> tuple[Any, Exception | None]:
-    """What the policy answers, or an error that carries neither words nor frames of the policy."""
-    if held.access is None:  # pragma: no cover - the caller looked
-        raise AssertionError("no policy")
+def ask_through(node: Node, what: str, access: Access) -> Any:
+    """Charge what this policy costs, apply this very policy, and return its answer.
+
+    Another one may be configured meanwhile, from another thread: what was charged is applied.
+    """
+    held = _held(node, what)
+    held.budget.charge(access.privacy_loss)
+    answer, problem_found = _answer(access, held)
+    if problem_found is not None:
+        raise problem_found
+    return answer
+
+
+def _answer(access: Access, held: _Held) -> tuple[Any, Exception | None]:
+    """What the policy answers, or an error that carries neither words nor frames of the policy.
+
+    Errors of discreet quote no data, only parameters; but what a policy hands in as a parameter may
+    come from the data, so an error that quotes one is told without its words, too.
+    """
+    found: DiscreetError = EngineError(
+        "the policy failed at this node; its words may quote the data and are not shown. "
+        "The budget was charged"
+    )
     try:
-        return held.access.apply(held.data, source=system_source()), None
+        return access.apply(held.data, source=system_source()), None
     except DiscreetError as error:
-        found = error.with_traceback(None)
-        found.__context__ = found.__cause__ = None
-        return None, found
-    except Exception:  # noqa: BLE001 - its words may quote the data
-        return None, EngineError(
-            "the policy failed at this node; its words may quote the data and are not shown. "
-            "The budget was charged"
-        )
+        if getattr(error, "value", None) is None:
+            found = error.with_traceback(None)
+            found.__context__ = found.__cause__ = None
+    except Exception:  # noqa: BLE001, S110 - its words may quote the data
+        pass
+    return None, found
 
 
 def budget_at(node: Node, what: str) -> Chargeable:

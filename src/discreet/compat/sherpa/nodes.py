@@ -16,7 +16,7 @@ from discreet.compat.sherpa.composition import AdaptiveDifferentialPrivacy, chec
 from discreet.errors import InputTypeError, ParameterError, UnsupportedError
 from discreet.federated import data as federated
 from discreet.federated.access import Access
-from discreet.federated.node import Node, access_at, budget_at
+from discreet.federated.node import Node, access_at, ask_through, budget_at
 from discreet.privacy.budget import Budget
 from discreet.privacy.compose import sequential
 from discreet.privacy.guarantee import Guarantee
@@ -113,11 +113,7 @@ class DataNode(Node):
         mechanism: Access = configured.chosen(given) if given is None else checked(given)
         if more:
             raise ParameterError("query", sorted(more), "does not know these")
-        super().configure_data_access(name, mechanism)
-        try:
-            return super().query(name)
-        finally:
-            super().configure_data_access(name, configured)
+        return ask_through(self, name, mechanism)
 
 
 class FederatedDataNode(DataNode):
