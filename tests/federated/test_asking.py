@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from tests.curator.payroll import POLICY
@@ -78,6 +79,50 @@ class Dead:
 class Broken:
     def query(self, dataset=None):
         raise RuntimeError("row 7 of the private table")
+
+
+class Lying:
+    """A node that asks a true curator and changes its answer."""
+
+    def __init__(self, curator, **changes):
+        self.curator, self.changes = curator, changes
+        self.query = curator.query
+
+    def ask(self, question, /, **price):
+        record = self.curator.ask(question, **price)
+        return replace(record, release=self._changed(record.release))
+
+    def _changed(self, release):
+        for name, value in self.changes.items():
+            object.__setattr__(release, name, value)
+        return release
+
+
+NONSENSE = [
+    {"columns": ("dept", "other")},
+    {"keys": ()},
+    {"rows": (("a", float("nan")), ("b", 1), ("c", 2))},
+    {"rows": (("a", "7"), ("b", 1), ("c", 2))},
+    {"rows": (("a", 1), ("a", 1), ("c", 2))},
+    {"rows": ((["a"], 1), ("b", 1), ("c", 2))},
+    {"raw": {"n": (float("inf"), 1, 2)}},
+    {"raw": {"n": (10**400, 1, 2)}},
+    {"intervals": {"n": ((0, float("nan")),) * 3}},
+    {"intervals": {"n": ((0, 10**9),) * 3}},
+    {"intervals": {}},
+    {"guarantee": "none"},
+    {"notes": 5},
+    {"rows": None},
+]
+
+
+def test_a_node_that_answers_nonsense_is_left_out_and_takes_nobody_along(curators):
+    north, south = curators["north"], curators["south"]
+    for changes in NONSENSE:
+        nodes = {"north": Lying(north, **changes), "south": south}
+        found = ask_all(nodes, COUNT, epsilon="0.01", disjoint=True, seconds=50)
+        assert (found.nodes, set(found.missing)) == (("south",), {"north"}), changes
+        assert [row["dept"] for row in found] == ["a", "b", "c"]
 
 
 @pytest.mark.slow

@@ -128,9 +128,3 @@ def test_wider_intervals_than_the_law_are_noticed():
     bare = Published(((5,),), {}, {})
     assert not agrees(Answer(bare, {"n": noise(1)}))
     assert agrees(Answer(bare, {"n": Column((), counts=True)}))
-
-
-def test_columns_have_to_be_the_same():
-    other = published(5, 3, columns=("m",))
-    with pytest.raises(dp.ParameterError, match="same names"):
-        combined({"a": Answer(published(5, 3), {"n": noise(1)}), "b": Answer(other, {})})

@@ -65,8 +65,8 @@ def test_what_is_no_stored_collector_is_refused(change):
     oracle = dp.local.KaryResponse(2, 1)
     collector = dp.local.Collector(oracle)
     collector.add(oracle.reports([0, 1, 1]))
-    collector.add(oracle.array_of(bytes([1, 1])), skip_malformed=True)
-    stored = collector.to_bytes().replace(b'"n": 5', b'"n": 3')
+    stored = collector.to_bytes()
+    assert dp.local.Collector.from_bytes(stored, oracle) == collector
     with pytest.raises(dp.ParameterError, match="data"):
         dp.local.Collector.from_bytes(change(stored), oracle)
 
@@ -178,6 +178,17 @@ def test_counts_of_one_code_add_up():
     collector.add_counts(np.array([1, 1, 0]), np.array([2, 3, 4]), skip=False)
     assert collector.tally.tolist() == [4, 5, 0]
     assert collector.n == 9
+
+
+@pytest.mark.parametrize("make", ["KaryResponse", "SubsetSelection", "HadamardResponse"])
+def test_counts_that_are_not_those_of_n_reports_are_refused(make):
+    oracle = getattr(dp.local, make)(8, 1)
+    collector = dp.local.Collector(oracle)
+    collector.add(oracle.reports([0, 1, 1]))
+    for n in (b"4", b"300"):
+        stored = collector.to_bytes().replace(b'"n": 3', b'"n": ' + n)
+        with pytest.raises(dp.ParameterError, match="counts of n reports"):
+            dp.local.Collector.from_bytes(stored, oracle)
 
 
 def test_a_negative_number_of_refused_reports_is_refused():

@@ -25,7 +25,9 @@ def test_the_ratio_is_below_and_close(epsilon):
     assert (true.upper - r) / (true.lower - 1) < Fraction(1, 1 << 60)
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "x", None, True, 1001])
+@pytest.mark.parametrize(
+    "epsilon", [0, -1, float("nan"), float("inf"), "x", None, True, 1001, "1e-31"]
+)
 def test_a_bad_epsilon_is_refused(epsilon):
     for oracle in oracles():
         with pytest.raises(dp.ParameterError, match="epsilon"):

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 from discreet.errors import DiscreetError, ParameterError, QueryError, RemoteError
 from discreet.exact import Exact, positive, probability
-from discreet.federated.combined import Answer, Combined, agrees, columns_of, combine
+from discreet.federated.combined import Answer, Combined, agrees, answers_it, columns_of, combine
 from discreet.noise.source import new_key
 from discreet.query.build import Query
 from discreet.query.price import Target, priced
@@ -176,12 +176,15 @@ def _ask(
     """Ask one node, and find the laws of its noises; what cannot be added up is not asked."""
     schema = node.query(price.get("dataset")).schema
     plan = parse(question, schema)
-    columns = columns_of(priced(plan, schema, target))
+    price_of_it = priced(plan, schema, target)
+    columns = columns_of(price_of_it)
     if time.monotonic() >= until:
         raise RemoteError("the time was over before it was asked", kind="unreachable")
     record = node.ask(question, **price)
     if _improved(record):  # the stored answer has noise of one known law
         record = node.record(record.id, alone=True)
+    if not answers_it(record.release, price_of_it):
+        raise QueryError("what it answered is no answer to this question")
     answer = Answer(record.release, columns)
     if _improved(record) or not agrees(answer):
         raise QueryError("its noise is not what its declaration and the price would make it")

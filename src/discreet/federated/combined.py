@@ -22,14 +22,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import ParameterError, QueryError, UnsupportedError
+from discreet.errors import QueryError, UnsupportedError
 from discreet.privacy import compose
 from discreet.privacy.guarantee import Guarantee
 from discreet.query.plan import Aggregate, PostAggregate, PostGroup
 from discreet.query.price import Measured, Noise, Priced
 from discreet.query.reading import count_form, sum_form, used_by, width_of
 
-__all__ = ["Answer", "Column", "Combined", "agrees", "columns_of", "combine"]
+__all__ = ["Answer", "Column", "Combined", "agrees", "answers_it", "columns_of", "combine"]
 
 Pieces = tuple[tuple[Fraction, Noise], ...]
 """The noises of one published number, each with its factor."""
@@ -138,6 +138,27 @@ def _noises(aggregate: Aggregate, home: Measured) -> Pieces:
     return tuple((factor * grid / home.scale, noise) for factor, noise in used_by(home, form))
 
 
+def answers_it(release: Any, priced: Priced) -> bool:
+    """Whether a release has the columns of the question, numbers in them, and each group once."""
+    names = tuple(output.name for output in priced.plan.outputs)
+    keys = {one.name for one in priced.plan.outputs if isinstance(one.value, PostGroup)}
+    if tuple(release.columns) != names or set(release.keys) != keys:
+        return False
+    if not isinstance(release.guarantee, Guarantee):
+        return False
+    for place, name in enumerate(names):
+        cells = [row[place] for row in release.rows]
+        if name not in keys and not all(map(_is_number, (*cells, *release.raw.get(name, ())))):
+            return False
+    return len(_by_group(release)) == len(release.rows)
+
+
+def _is_number(value: object) -> bool:
+    if value is None or isinstance(value, Fraction | int):
+        return not isinstance(value, bool)
+    return isinstance(value, float) and math.isfinite(value)
+
+
 def agrees(answer: Answer) -> bool:
     """Whether published intervals are no wider than the laws of the noises would make them."""
     release = answer.release
@@ -151,7 +172,8 @@ def agrees(answer: Answer) -> bool:
             high = None if pair is None else pair[1]
             if high is None or raw is None:
                 return False
-            if float(high) - float(raw) > (width + 2) * (1 + 1e-9) and float(high) > 0:
+            within = float(high) - float(raw) <= (width + 2) * (1 + 1e-9)
+            if not within and not float(high) <= 0:  # an end that is no number agrees with nothing
                 return False
     return True
 
@@ -160,12 +182,9 @@ def combine(
     answers: Mapping[str, Answer], missing: Mapping[str, str], *, confidence: Fraction,
     disjoint: bool, key: str, records: Mapping[str, Any],
 ) -> Combined:  # fmt: skip
-    """Totals over nodes that published the same columns."""
+    """Totals over nodes that answered the same question (`answers_it`)."""
     releases = {name: answer.release for name, answer in answers.items()}
     first = next(iter(releases.values()))
-    for one in releases.values():
-        if one.columns != first.columns or one.keys != first.keys:
-            raise ParameterError("columns", None, "of all nodes must have the same names")
     tables = [_by_group(release) for release in releases.values()]
     groups = list(dict.fromkeys(group for table in tables for group in table))
     shared = [group for group in groups if all(group in table for table in tables)]

@@ -163,9 +163,9 @@ class Collector:
         if mine != (made.oracle.fingerprint.hex(), said.get("oracle")):
             problem = "must be a collector of the same oracle with the same parameters"
             raise ParameterError("data", said.get("oracle"), problem)
-        whole = len(found) == made.oracle.cells and n >= 0 and refused >= 0
-        if not whole or (len(found) and not 0 <= int(found.min()) <= int(found.max()) <= n):
-            raise ParameterError("data", None, "must hold its counts, each between 0 and n")
+        whole = len(found) == made.oracle.cells and refused >= 0
+        if not whole or not made.oracle.adds_up(found, n):
+            raise ParameterError("data", None, "must hold the counts of n reports of its oracle")
         made._put(n, refused, found)
         return made
 

@@ -267,7 +267,9 @@ class _Client:
         try:
             known = (stored["format"], stored["client"], stored["memo"])
             secret, budget = bytes.fromhex(stored["secret"]), stored["budget"]
-            used = [(int(epoch), int(place)) for epoch, place in stored["used"]]
+            used = [(_stored(epoch), _stored(place)) for epoch, place in stored["used"]]
+            if len(set(used)) < len(used) or any(y >= len(memo.categories) for _, y in used):
+                raise ValueError
         except (KeyError, TypeError, ValueError):
             raise ParameterError("stored", None, "must be what to_dict gave") from None
         if known != (_FORMAT, cls.__name__, repr(memo)):
@@ -275,6 +277,12 @@ class _Client:
         client = cls(memo, secret, budget=budget)
         client._used = used
         return client
+
+
+def _stored(number: object) -> int:
+    if type(number) is not int or not 0 <= number < 1 << 63:
+        raise ValueError("no epoch and no place")
+    return number
 
 
 class MemoClient(_Client):

@@ -48,6 +48,8 @@ __all__ = ["Array", "Coded", "Oracle", "code_type", "normalised", "ratio_below"]
 Array = NDArray[Any]
 LARGEST_LAW = 1 << 16
 """More reports than this are not listed one by one."""
+SMALLEST_EPSILON = Fraction(1, 10**30)
+"""For less, no number of people that there could be would tell anything."""
 BATCH = 1 << 16
 """Reports handled at a time, so that memory stays bounded."""
 
@@ -80,6 +82,8 @@ class Oracle(PureMechanism):
     def _settle(self, domain: Any, epsilon: Exact) -> tuple[Domain, Fraction]:
         """Read what every oracle is given."""
         where, price = Domain(domain), epsilon_of(epsilon)
+        if not price >= SMALLEST_EPSILON:
+            raise ParameterError("epsilon", epsilon, "must be at least 1e-30: reports tell nothing")
         self._put(domain=where, epsilon=price, ratio=ratio_below(price))
         return where, self.ratio
 
@@ -136,6 +140,10 @@ class Oracle(PureMechanism):
     @abstractmethod
     def tally(self, reports: Array) -> Array:
         """The exact counts that an array of well-formed reports adds, as int64."""
+
+    def adds_up(self, tally: Array, n: int) -> bool:
+        """Whether n well-formed reports can have these counts, as far as sums tell."""
+        return n >= 0 and (not tally.size or 0 <= int(tally.min()) <= int(tally.max()) <= n)
 
     @abstractmethod
     def supports(self, tally: Array) -> tuple[Array, Array | None]:
@@ -269,6 +277,11 @@ class Coded(Oracle):
         for start in range(0, len(reports), step):
             found += np.bincount(reports[start : start + step], minlength=self.cells)
         return found
+
+    def adds_up(self, tally: Array, n: int) -> bool:
+        """Where every code has its count, these are all of them."""
+        whole_of_it = self.cells != self.codes or sum(tally.tolist()) == n
+        return super().adds_up(tally, n) and whole_of_it
 
     def listed(self, place: int) -> dict[bytes, Fraction]:
         """Every code with its probability."""

@@ -103,6 +103,10 @@ class SubsetSelection(Bitmap):
             out[start : start + _AT_ONCE] = trimmed(words, k)
         return out
 
+    def adds_up(self, tally: Array, n: int) -> bool:
+        """Every report holds as many values as a subset has."""
+        return super().adds_up(tally, n) and sum(tally.tolist()) == n * self.size
+
     def well_formed(self, reports: Array) -> Array:
         """A subset has its size, and no bit after the last value."""
         good = super().well_formed(reports)
