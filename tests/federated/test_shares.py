@@ -50,7 +50,7 @@ def largest(law, move, reach):
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     st.fractions("1/3", 3, max_denominator=6),
     st.integers(2, 6).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n - 1))),
@@ -68,7 +68,7 @@ def test_the_loss_is_attained_at_no_noise_and_nowhere_exceeded(epsilon, counts, 
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     st.fractions("1/3", 3, max_denominator=6),
     st.integers(2, 6).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n - 1))),
@@ -178,3 +178,20 @@ def test_it_prints_what_to_write_and_can_be_charged():
     budget = dp.Budget(epsilon=1)
     budget.charge(shares, shares)
     assert not budget.affords(shares)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-3", 60, 1000])
+def test_the_smallest_and_the_largest_epsilon(epsilon):
+    """Shares are drawn; the loss is told, or refused in words where it would take too long."""
+    shares = Shares(epsilon=epsilon, nodes=3)
+    assert isinstance(shares.share(3), int)
+    assert shares.guarantee_with(3).epsilon == shares.epsilon
+    if shares.rate < Fraction(1, 10_000):
+        with pytest.raises(dp.UnsupportedError, match="missing="):
+            shares.guarantee_with(1)
+    elif epsilon == 1000:  # ln(n/present) more, which is above what can be promised at all
+        assert shares.loss_bounds(1).lower > 1001
+    else:
+        assert shares.guarantee_with(1).epsilon > shares.epsilon
+    if epsilon == 60:  # of one share of three: P(0)/P(1) is about 1/(a/3)
+        assert abs(float(shares.loss_bounds(1).upper) - 60 - math.log(3)) < 1e-12

@@ -38,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputTypeError, ParameterError
+from discreet.errors import InputTypeError, ParameterError, UnsupportedError
 from discreet.exact import Exact, Interval, certify, log, probability, whole, written
 from discreet.mechanisms.base import half_width, released
 from discreet.mechanisms.geometric import changes_of, sensitivity_of
@@ -53,6 +53,8 @@ __all__ = ["MOST_NODES", "Shares"]
 
 MOST_NODES = 10**9
 _BITS = 64
+_SLOWEST = Fraction(1, 10_000)
+"""The least rate for which a loss is added up term by term: some seconds."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -159,6 +161,12 @@ class Shares:
         """
         if self._present(present) >= self.nodes - self.missing:
             return Interval.of(self.epsilon)
+        if not self.rate >= _SLOWEST:
+            raise UnsupportedError(
+                "what is left of the promise is a sum of more terms than can be added up here, for "
+                "an epsilon as small as this beside the sensitivity. Say missing=..., for which "
+                "nothing has to be added up"
+            )
         law = PolyaDifference(self.rate, self._present(present) * self.shape)
 
         def loss(w: int) -> Interval:

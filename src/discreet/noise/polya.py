@@ -66,8 +66,12 @@ def _check(rate: Fraction, shape: Fraction) -> None:
 
 
 def _log_rest(rate: Fraction, w: int) -> Interval:
-    """Bounds of -ln(1-a), which is positive."""
-    return -log(1 - power(rate, 1, w), w)
+    """Bounds of -ln(1-a): near a for a large rate, near -ln(rate) for a small one.
+
+    As many more bits are taken as 1 - a, or its distance to 1, has zeros before its digits.
+    """
+    more = w + 2 * int(rate) + int(1 / rate).bit_length() + 8
+    return -log(1 - power(rate, 1, more), more)
 
 
 def coefficient(shape: Fraction, k: int) -> Fraction:
@@ -81,6 +85,17 @@ def coefficient(shape: Fraction, k: int) -> Fraction:
         above *= shape.numerator + i * shape.denominator
         below *= shape.denominator * (i + 1)
     return Fraction(above, below)
+
+
+def coefficient_bounds(shape: Fraction, k: int, w: int) -> Interval:
+    """Bounds of c_k to about w bits, in time that grows with k and not with its square."""
+    one = 1 << w + 2 * k.bit_length() + 8
+    n, d = shape.numerator, shape.denominator
+    low = high = one
+    for i in range(k):
+        low = low * (n + i * d) // (d * (i + 1))
+        high = -(-high * (n + i * d) // (d * (i + 1)))
+    return Interval(Fraction(low, one), Fraction(high, one))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +152,32 @@ class Polya(Law):
         return self.shape * a / ((1 - a) * (1 - a))
 
 
+def _series(rate: Fraction, shape: Fraction, k: int, w: int) -> Interval:
+    """Bounds of the sum over j of c_j c_(j+k) a^(2j), to about w bits.
+
+    In integers of v bits: every term is rounded down for the lower sum, and up for the upper one.
+    """
+    v = w + 64 + int(1 / rate).bit_length() + k.bit_length()
+    square, one = power(rate, 2, v), 1 << v
+    down, up = int(square.lower * one), -int(-square.upper * one // 1)
+    first = coefficient_bounds(shape, k, v)
+    low, high = int(first.lower * one), -int(-first.upper * one // 1)
+    n, d = shape.numerator, shape.denominator
+    total_low = total_high = j = 0
+    while True:
+        total_low, total_high = total_low + low, total_high + high
+        above = (n + j * d) * (n + (j + k) * d)
+        below = d * d * (j + 1) * (j + 1 + k)
+        low = low * down * above // (below << v)
+        high = -(-high * up * above // (below << v))
+        j += 1
+        if high << w <= total_low:
+            most = Fraction(up * max(above, below), below << v)  # the ratios move towards a^2
+            if most < 1 and high * (1 << w) <= total_low * (1 - most):
+                rest = high / (1 - most)
+                return Interval(Fraction(total_low, one), (total_high + rest) / one)
+
+
 @dataclass(frozen=True, slots=True)
 class PolyaDifference(Law):
     """The law of X - Y for two independent values of Polya's law: one share, or a sum of them.
@@ -155,21 +196,8 @@ class PolyaDifference(Law):
     def _mass(self, k: int, w: int) -> Interval:
         """(1-a)^(2r) a^k times the sum over j of c_j c_(j+k) a^(2j), and a bound of its rest."""
         k, r = abs(k), self.shape
-        square = power(self.rate, 2, w)
-        term = Interval.of(coefficient(r, k)).rounded(w + 32)
-        total, j = Interval.of(0), 0
-        while True:
-            total = total + term
-            factor = (r + j) * (r + j + k) / ((j + 1) * (j + 1 + k))
-            most = (square * max(factor, Fraction(1))).upper  # the ratios move towards a^2
-            term, j = (term * square * factor).rounded(w + 32), j + 1
-            if most < 1:
-                rest = term.upper / (1 - most)
-                if rest * (1 << w) <= total.lower:
-                    total = Interval(total.lower, total.upper + rest)
-                    break
         none = exp(-_log_rest(self.rate, w) * (2 * r), w)
-        return none * power(self.rate, k, w) * total
+        return none * power(self.rate, k, w) * _series(self.rate, r, k, w)
 
     def _tail(self, k: int, w: int) -> Interval:
         if k < 0:
@@ -256,7 +284,7 @@ class Logarithmic(Law):
         return found
 
     def _cumulative(self, k: int, w: int) -> Interval:
-        guard = w + 2 * k.bit_length()
+        guard = w + 2 * k.bit_length() + 2 * int(self.rate)
         low, high = self._sums(1, k, guard)[-1]
         return _scaled(low, high, guard) / _log_rest(self.rate, w)
 
@@ -273,7 +301,7 @@ class Logarithmic(Law):
 
     def table(self, first: int, last: int, w: int) -> list[tuple[int, int]]:
         """Bounds of P(S <= k) 2^w, first being 1."""
-        guard = w + 32
+        guard = w + 32 + 2 * int(self.rate)  # all sums are near a, which may be small
         least, most = scaled_ends(_log_rest(self.rate, guard), guard)
         found = self._sums(first, last, guard)
         table = [((low << w) // most, -(-(high << w) // least)) for low, high in found]
