@@ -195,3 +195,17 @@ def test_the_smallest_and_the_largest_epsilon(epsilon):
         assert shares.guarantee_with(1).epsilon > shares.epsilon
     if epsilon == 60:  # of one share of three: P(0)/P(1) is about 1/(a/3)
         assert abs(float(shares.loss_bounds(1).upper) - 60 - math.log(3)) < 1e-12
+
+
+def test_totals_are_exact_or_refused():
+    most = np.array([(1 << 63) - 1, 5])
+    assert Shares.total([most, -most, np.array([1, 2])]).tolist() == [1, 2]
+    with pytest.raises(dp.RangeError, match="64 bits"):
+        Shares.total([most, most])
+    assert Shares.total([[1 << 80], [1 << 80]]) == [1 << 81]
+    for wrong in (
+        None, 5, "ab", [1, [1]], [1.5, 2], ["a"], [[1.5]], [np.array([1]), np.array([1, 2])],
+        [np.array([1.5])], [np.array([1]), 1],
+    ):  # fmt: skip
+        with pytest.raises(dp.InputTypeError):
+            Shares.total(wrong)

@@ -37,10 +37,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.errors import InputTypeError, ParameterError, UnsupportedError
+from discreet.errors import InputTypeError, ParameterError, RangeError, UnsupportedError
 from discreet.exact import Exact, Interval, certify, log, probability, whole, written
-from discreet.mechanisms.base import half_width, released
+from discreet.mechanisms.base import half_width, integer, released
 from discreet.mechanisms.geometric import changes_of, sensitivity_of
 from discreet.noise.geometric import TwoSidedGeometric
 from discreet.noise.law import Law
@@ -194,17 +195,20 @@ class Shares:
 
         This one sees every share, so it is for tests, and for a collector who is trusted.
         """
-        given = list(shares)
+        every: object = shares
+        if isinstance(every, str) or not isinstance(every, Iterable):
+            raise InputTypeError("a list of shares is needed here")
+        given = list(every)
         if not given:
             raise ParameterError("shares", None, "must be at least one")
         first = given[0]
         if isinstance(first, np.ndarray):
-            return np.sum(np.array(given), axis=0)
+            return _sum_of_arrays(given)
         if isinstance(first, list):
             if any(not isinstance(one, list) or len(one) != len(first) for one in given):
                 raise InputTypeError("all shares must be lists of one length")
-            return [sum(column) for column in zip(*given, strict=True)]
-        return sum(given)
+            return [sum(map(integer, column)) for column in zip(*given, strict=True)]
+        return sum(map(integer, given))
 
     def error(self, confidence: Exact = 0.95, *, present: int | None = None) -> int:
         """The smallest h so that one number of the total is within h of the true total of those
@@ -215,3 +219,18 @@ class Shares:
     def variance(self, present: int | None = None) -> float:
         """The variance of the noise on one number of the total."""
         return self.noise_law(present).variance
+
+
+def _sum_of_arrays(given: list[Any]) -> NDArray[Any]:
+    """The exact sum; one that 64 bits do not hold is refused."""
+    alike = all(
+        isinstance(one, np.ndarray) and one.dtype.kind in "iu" and one.shape == given[0].shape
+        for one in given
+    )
+    if not alike:
+        raise InputTypeError("all shares must be integer arrays of one shape")
+    total = np.sum(np.array([one.astype(object) for one in given], dtype=object), axis=0)
+    ends = (int(np.min(total, initial=0)), int(np.max(total, initial=0)))
+    if not -(1 << 63) <= ends[0] <= ends[1] < 1 << 63:
+        raise RangeError("a total does not fit 64 bits; hand in lists, whose sums have no limit")
+    return np.asarray(total, dtype=np.int64)
