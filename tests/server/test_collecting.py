@@ -141,6 +141,12 @@ def test_what_is_no_report_of_this_survey_is_refused(server, more):
     assert server.send(3)[0] == 201  # and the device may still report
 
 
+def test_what_is_wrong_with_a_report_is_told(server):
+    other = base64.b64encode(dp.local.SubsetSelection(5, 1).report(0).to_bytes()).decode()
+    for report, words in (("!!!!", "base64"), ("AAAA", "no report of"), (other, "no report of")):
+        assert words in server.send(3, report=report)[1].decode()
+
+
 def test_base64_is_read_in_one_way_only(server):
     """Padding bits that mean nothing would be a second spelling of one report."""
     text = server.body()["report"]

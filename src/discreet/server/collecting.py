@@ -285,10 +285,11 @@ def _payload(store: Store, one: OneIn) -> bytes | Problem:
         if base64.b64encode(data).decode() != one.report:
             raise ValueError
         return payload_of(store.survey.oracle, data)
+    except (ParameterError, InputTypeError):  # a ParameterError is a ValueError, too
+        words = "this is no report of this survey's oracle; nothing was counted"
+        return Problem("parameter", words, fix="Read /api/survey.")
     except (binascii.Error, ValueError):
         return Problem("parameter", "a report is written in base64; nothing was counted")
-    except (ParameterError, InputTypeError) as error:
-        return Problem("parameter", f"{error}; nothing was counted")
 
 
 def _owner(request: Request) -> Store:
