@@ -23,6 +23,7 @@ _HOME = {
     "Through": "discreet.federated.access",
     "ask_all": "discreet.federated.asking",
     "federate_array": "discreet.federated.data",
+    "gather": "discreet.federated.secret",
     "join": "discreet.federated.secret",
     "split": "discreet.federated.secret",
 }
