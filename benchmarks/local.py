@@ -213,12 +213,12 @@ def clipping(estimates):
 
 
 def collecting():
-    """A hundred million Hadamard reports, a hundred million subsets: from files, in batches."""
+    """A hundred million Hadamard reports, twenty million subsets: from files, in batches."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         hadamard = dp.local.HadamardResponse(K, EPSILON)
         subset = dp.local.SubsetSelection(64, EPSILON)
-        for oracle, n in ((hadamard, MANY), (subset, MANY)):
+        for oracle, n in ((hadamard, MANY), (subset, MANY // 5)):
             path = Path(folder) / "reports.bin"
             write(path, oracle, n)
             rows.append(from_file(path, oracle, n))
@@ -315,7 +315,7 @@ def from_parquet(source, path, oracle, n):
             connection.register("codes", {"report": np.fromfile(source, dtype=np.uint16)})
             made, reading = "SELECT report FROM codes", "sum(report)"
         else:  # as the payload is a whole word here, its bytes are those of the number
-            n //= 100
+            n //= 20
             words = np.fromfile(source, dtype=">u8", count=n).astype(np.uint64)
             connection.register("codes", {"word": words})
             made = "SELECT unhex(printf('%016x', word)) AS report FROM codes"
