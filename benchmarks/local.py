@@ -213,12 +213,12 @@ def clipping(estimates):
 
 
 def collecting():
-    """A hundred million Hadamard reports, twenty million subsets: from files, in batches."""
+    """A hundred million Hadamard reports, a hundred million subsets: from files, in batches."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         hadamard = dp.local.HadamardResponse(K, EPSILON)
         subset = dp.local.SubsetSelection(64, EPSILON)
-        for oracle, n in ((hadamard, MANY), (subset, MANY // 5)):
+        for oracle, n in ((hadamard, MANY), (subset, MANY)):
             path = Path(folder) / "reports.bin"
             write(path, oracle, n)
             rows.append(from_file(path, oracle, n))
@@ -288,7 +288,7 @@ def row(oracle, n, where, size, times, grown):
         f"{read:.2f}",
         f"{ours:.2f}",
         f"{ours / read:.1f}",
-        f"{n / ours / 1e6:.0f}",
+        f"{n / ours / 1e6:.2g}",
         f"{grown:.0f}",
     )
 
@@ -315,7 +315,7 @@ def from_parquet(source, path, oracle, n):
             connection.register("codes", {"report": np.fromfile(source, dtype=np.uint16)})
             made, reading = "SELECT report FROM codes", "sum(report)"
         else:  # as the payload is a whole word here, its bytes are those of the number
-            n //= 20
+            n //= 100
             words = np.fromfile(source, dtype=">u8", count=n).astype(np.uint64)
             connection.register("codes", {"word": words})
             made = "SELECT unhex(printf('%016x', word)) AS report FROM codes"
