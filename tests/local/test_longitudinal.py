@@ -220,6 +220,10 @@ def test_the_state_is_stored_and_read(kind):
     for bad, mine in ((stored, other), ({}, memo), ({**stored, "used": 3}, memo)):
         with pytest.raises(ParameterError, match="stored"):
             kind.from_dict(mine, bad)
+    for used in ([[0, 2]], [[0, -1]], [[-5, 0]], [[1 << 63, 0]], [[0, 0], [0, 0]], [[1.5, 0]],
+                 [[True, 0]], [["0", 0]]):  # fmt: skip
+        with pytest.raises(ParameterError, match="stored"):
+            kind.from_dict(memo, {**stored, "used": used})
 
 
 @pytest.mark.statistical
