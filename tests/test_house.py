@@ -47,7 +47,6 @@ def test_every_source_file_has_its_test_file():
         "curator/claims.py": "curator/test_curator.py",
         "curator/asking.py": "curator/test_curator.py",
         "curator/ledger/values.py": "curator/ledger/test_ledger.py",
-        "curator/ledger/charging.py": "curator/ledger/test_ledger.py",
         "curator/ledger/steps.py": "curator/ledger/test_faults.py",
         "query/request.py": "engines/contract.py",
         "errors.py": "test_public.py",

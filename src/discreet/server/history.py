@@ -21,8 +21,8 @@ from discreet.curator.ledger.chain import Entry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.listing import OWNER, Line, lines_of
 from discreet.curator.ledger.spending import Step, spending
+from discreet.curator.ledger.statements import FAILED
 from discreet.curator.ledger.values import Account
-from discreet.curator.ledger.writing import FAILED
 
 __all__ = [
     "LOOKED_AT", "Spent", "answers_before", "entries_after", "entries_before", "lately_spent",

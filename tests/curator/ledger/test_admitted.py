@@ -16,8 +16,8 @@ from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.admitted import sealed
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.restore import restored
+from discreet.curator.ledger.statements import HEAD
 from discreet.curator.ledger.verify import rebuilt, verified
-from discreet.curator.ledger.writing import HEAD
 from discreet.errors import LedgerError
 
 WORD = "the first of ann"
@@ -290,7 +290,7 @@ def test_one_look_sees_what_was_just_written(either):
     with either.new() as one, either.open() as other:
         for number in range(3):
             one.reserve(claim(f"q{number}"))
-            assert other.glance(HEAD)[0][0] == one.head.seq
+            assert other.glance(HEAD.statement)[0][0] == one.head.seq
         with other.writing():
             pass  # no transaction was left open
         assert one.glance(select(t.question).where(t.question.c.key == "none")) == []
@@ -314,8 +314,8 @@ def test_a_look_that_fails_leaves_the_ledger_usable(either):
     with either.new() as one:
         with pytest.raises(LedgerError, match="could not be read"):
             one.glance(text("SELECT nothing FROM nowhere"))
-        assert one.glance(HEAD)[0][0] == one.head.seq
+        assert one.glance(HEAD.statement)[0][0] == one.head.seq
         one.reserve(claim("q"))
         one.close()
         with pytest.raises(LedgerError, match="closed"):
-            one.glance(HEAD)
+            one.glance(HEAD.statement)

@@ -1,6 +1,5 @@
 """The log: any change of any entry is found by who knows the head."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -53,18 +52,18 @@ def swapped(i, j):
 
 CHANGES = {
     "changed body": [
-        [*LOG[:i], replace(LOG[i], body=LOG[i].body.replace('"n"', '"m"')), *LOG[i + 1 :]]
+        [*LOG[:i], LOG[i]._replace(body=LOG[i].body.replace('"n"', '"m"')), *LOG[i + 1 :]]
         for i in range(12)
     ],
-    "changed kind": [[*LOG[:i], replace(LOG[i], kind="seal"), *LOG[i + 1 :]] for i in range(12)],
-    "changed hash": [[*LOG[:i], replace(LOG[i], hash="0" * 64), *LOG[i + 1 :]] for i in range(12)],
-    "changed number": [[*LOG[:i], replace(LOG[i], seq=i), *LOG[i + 1 :]] for i in range(12)],
+    "changed kind": [[*LOG[:i], LOG[i]._replace(kind="seal"), *LOG[i + 1 :]] for i in range(12)],
+    "changed hash": [[*LOG[:i], LOG[i]._replace(hash="0" * 64), *LOG[i + 1 :]] for i in range(12)],
+    "changed number": [[*LOG[:i], LOG[i]._replace(seq=i), *LOG[i + 1 :]] for i in range(12)],
     "deleted": [[*LOG[:i], *LOG[i + 1 :]] for i in range(12)],
     "swapped": [swapped(i, j) for i, j in combinations(range(12), 2)],
     "truncated": [LOG[:i] for i in range(12)],
     "doubled": [[*LOG[: i + 1], *LOG[i:]] for i in range(12)],
     "moved into the body": [
-        [*LOG[:i], replace(LOG[i], kind=LOG[i].kind + "{", body=LOG[i].body[1:]), *LOG[i + 1 :]]
+        [*LOG[:i], LOG[i]._replace(kind=LOG[i].kind + "{", body=LOG[i].body[1:]), *LOG[i + 1 :]]
         for i in range(12)
     ],
 }
@@ -92,7 +91,7 @@ def test_checking_may_begin_in_the_middle():
 
 def test_the_error_names_the_entry():
     with pytest.raises(LedgerError, match="at or before its entry 3"):
-        list(checked([*LOG[:2], replace(LOG[2], body="{}"), *LOG[3:]]))
+        list(checked([*LOG[:2], LOG[2]._replace(body="{}"), *LOG[3:]]))
 
 
 @given(st.integers(0, 10**17), st.text("0123456789abcdef", min_size=64, max_size=64))

@@ -25,10 +25,10 @@ from tests.curator.ledger.test_faults import TORTURE, at_steps
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.group import Group
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.statements import HEAD
 from discreet.curator.ledger.steps import STEPS
 from discreet.curator.ledger.values import Charge, Done, Pending
 from discreet.curator.ledger.verify import verified
-from discreet.curator.ledger.writing import HEAD
 from discreet.errors import BudgetExceededError, DiscreetError, LedgerError
 
 LABELS = (*STEPS, "outside")

@@ -126,9 +126,9 @@ def test_the_database_refuses_what_cannot_be(either, change):
 def test_the_best_answer_is_found_by_the_index(ledger):
     """However many there are: the first row of the index is the answer."""
     from discreet.curator.ledger.database import Statement
-    from discreet.curator.ledger.writing import _BY_CANON
+    from discreet.curator.ledger.statements import BY_CANON
 
-    made = Statement(_BY_CANON, ledger._database.dialect)
+    made = Statement(BY_CANON, ledger._database.dialect)
     values = {"asked": "c", "least": 1, "most": 9}
     plan = ledger._database._raw.execute(f"EXPLAIN QUERY PLAN {made.text}", values)
     words = " ".join(row[3] for row in plan.fetchall())

@@ -16,15 +16,19 @@ Tested by tests/curator/ledger/test_anchor.py
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Self
 
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.chain import START, Head
 from discreet.errors import LedgerError
+
+with suppress(ImportError):  # there is none on Windows, where no ledger is kept
+    import fcntl
 
 __all__ = ["Anchor"]
 
@@ -104,14 +108,10 @@ class Anchor:
         return self
 
     def __enter__(self) -> None:
-        import fcntl  # noqa: PLC0415 - there is none on Windows, where no ledger is kept
-
         fcntl.flock(self._file, fcntl.LOCK_EX)
         self._alone = True
 
     def __exit__(self, *_: object) -> None:
-        import fcntl  # noqa: PLC0415 - as above
-
         self._alone, self._page = False, b""
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
@@ -164,7 +164,7 @@ class Anchor:
         The accounts come first, or in the same write: a head that is there says that they are.
         """
         lines = {1 + account: amount for account, amount in spent.items()}
-        if any(line >= _PAGE for line in lines):
+        if lines and max(lines) >= _PAGE:
             for page in sorted({line // _PAGE for line in lines} - {0}, reverse=True):
                 self._rewrite(page, head, lines)
         self._rewrite(0, head, lines)
@@ -177,9 +177,11 @@ class Anchor:
             at = (line - first) * _LINE
             if not 0 <= at < _PAGE * _LINE:
                 continue
-            most = self._spent(line, old[at : at + _LINE])
-            if not amount.within(most):
-                most = Amount(max(amount.main, most.main), max(amount.delta, most.delta))
+            known = self._spent(line, old[at : at + _LINE])
+            if not amount.within(known):
+                most = amount
+                if not known.within(amount):
+                    most = Amount(max(amount.main, known.main), max(amount.delta, known.delta))
                 made[line] = raw = _line(line, f"{head.seq} {most.main} {most.delta}")
                 self._known[line] = raw, most
         if not page and head.seq > self._head(old[_LINE : 2 * _LINE]).seq:
@@ -190,12 +192,12 @@ class Anchor:
         if len(made) == 1:
             ((begin, new),) = made.items()
         else:
-            begin, end = min(made), max(made) + 1
-            found = bytearray(old[(begin - first) * _LINE : (end - first) * _LINE])
-            found += bytes((end - begin) * _LINE - len(found))
-            for line, raw in made.items():
-                found[(line - begin) * _LINE : (line - begin + 1) * _LINE] = raw
-            new = bytes(found)
+            begin = min(made)
+            for line in range(begin, max(made)):
+                if line not in made:
+                    at = (line - first) * _LINE
+                    made[line] = old[at : at + _LINE].ljust(_LINE, b"\0")
+            new = b"".join([made[line] for line in sorted(made)])
         self._write(begin * _LINE, new, old[(begin - first) * _LINE :])
 
     def flush(self) -> None:
@@ -248,8 +250,8 @@ class Anchor:
 
 
 def _line(number: int, text: str) -> bytes:
-    check = hashlib.sha256(f"{number} {text}".encode()).hexdigest()[:_SUM]
-    made = f"{f'{text} {check}':<{_LINE - 1}}\n"
-    if len(made) != _LINE:
+    check = sha256(f"{number} {text}".encode()).hexdigest()[:_SUM]
+    made = f"{text} {check}".ljust(_LINE - 1)
+    if len(made) >= _LINE:
         raise LedgerError("a line of the head file is too long")
-    return made.encode("ascii", errors="replace")
+    return f"{made}\n".encode("ascii", "replace")

@@ -9,12 +9,12 @@ Tested by tests/curator/ledger/test_chain.py
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from hashlib import sha256
+from struct import Struct
+from typing import Any, NamedTuple
 
 from discreet.errors import LedgerError, ParameterError
 from discreet.noise.source import new_key
@@ -22,8 +22,7 @@ from discreet.noise.source import new_key
 __all__ = ["START", "Entry", "Head", "canonical", "checked", "follows", "new_salt"]
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The last entry of a log: its number and its hash. It may be published."""
 
     seq: int
@@ -46,8 +45,7 @@ START = Head(0, "0" * 64)
 """The head of an empty log."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One line of the log."""
 
     seq: int
@@ -76,14 +74,18 @@ def canonical(values: Mapping[str, Any]) -> str:
     return _JSON.encode(values)
 
 
+_LENGTH = Struct(">Q").pack
+
+
 def follows(head: Head, kind: str, body: str) -> Entry:
     """The entry that comes after a head."""
     seq = head.seq + 1
-    parts = [bytes.fromhex(head.hash)]
-    for part in (str(seq), kind, body):
-        text = part.encode()
-        parts += (len(text).to_bytes(8, "big"), text)
-    return Entry(seq, kind, body, hashlib.sha256(b"".join(parts)).hexdigest())
+    number, sort, text = str(seq).encode(), kind.encode(), body.encode()
+    parts = (
+        bytes.fromhex(head.hash),
+        _LENGTH(len(number)), number, _LENGTH(len(sort)), sort, _LENGTH(len(text)), text,
+    )  # fmt: skip
+    return Entry(seq, kind, body, sha256(b"".join(parts)).hexdigest())
 
 
 def checked(entries: Iterable[Entry], after: Head = START) -> Iterable[Entry]:

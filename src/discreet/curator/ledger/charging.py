@@ -2,32 +2,33 @@
 
 Both look, then refuse or decide, and only then change anything: what is refused has changed
 nothing, so that others may be written in the same transaction.
-Tested by tests/curator/ledger/test_ledger.py, tests/curator/ledger/test_machine.py
+Tested by tests/curator/ledger/test_charging.py, tests/curator/ledger/test_ledger.py, and
+tests/curator/ledger/test_machine.py
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from discreet.curator.ledger.chain import new_salt
+from discreet.curator.ledger.statements import FAILED, HEAD, LARGEST, LOOK, WAITING
 from discreet.curator.ledger.steps import reached
-from discreet.curator.ledger.values import Claim, Done, Pending
-from discreet.curator.ledger.writing import FAILED, LARGEST, LOOK, WAITING, Writing
+from discreet.curator.ledger.values import Charge, Charged, Claim, Done, Pending
+from discreet.curator.ledger.writing import Writing
 from discreet.errors import LedgerError
 from discreet.noise.source import new_key
 
-__all__ = ["reserve", "store"]
+__all__ = ["reserve", "said", "store"]
 
 
 def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | Done:
     """Charge a question, or give the answer that is stored already."""
-    policy, known, answered = on.look(
-        LOOK, asked=claim.key, canon=claim.canon, failed=claim.canon + FAILED,
-        least=min(claim.size, LARGEST),
-    )  # fmt: skip
+    key, canon = claim.key, claim.canon
+    least = min(claim.size, LARGEST)
+    policy, known, answered = on.look(LOOK, (key, canon, least, canon + FAILED, least))
     if known:
         return on.known(claim)
     if policy != claim.policy:
@@ -40,14 +41,30 @@ def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | D
     if stored is not None and own and not claim.named:
         return on.done(stored, "own")
     finer = on.finer(claim) if answered and stored is None else None
-    free = stored is not None or finer is not None
-    charges = [] if own else [c for c in claim.charges if c.on_hit or not free]
-    if free and any(charge.on_hit for charge in charges):
-        on.enough(charges)
-        on.afford(claim.charges)
+    charges: Sequence[Charge] = claim.charges
+    if stored is not None or finer is not None:
+        charges = [] if own else [charge for charge in charges if charge.on_hit]
+        if charges:
+            on.enough(charges)
+            on.afford(claim.charges)
     spent = on.pay(charges)
     reached("in reserve")
-    body = {
+    body = said(claim, spent, now())
+    if stored is not None:
+        return _hit(on, claim, stored, body)
+    of = ""
+    if finer is not None:
+        body["of"] = of = str(finer["key"])
+    entry = on.append("reserve", body)
+    noise = new_key()
+    on.put(claim, entry, state="reserved", noise=noise, answer=None)
+    on.charged[key] = Charged(entry.seq, entry.hash, claim.analyst)
+    return Pending(key, noise, entry.seq, entry.hash, resumed=False, of=of)
+
+
+def said(claim: Claim, spent: Sequence[Sequence[int]], at: str) -> dict[str, Any]:
+    """What the log says of a charge."""
+    return {
         "salt": new_salt(),
         "key": claim.key,
         "digest": claim.digest,
@@ -55,16 +72,9 @@ def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | D
         "size": claim.size,
         "analyst": claim.analyst,
         "charges": spent,
-        "at": now(),
+        "at": at,
         "info": dict(claim.info),
     }
-    if stored is not None:
-        return _hit(on, claim, stored, body)
-    of = {} if finer is None else {"of": finer["key"]}
-    entry = on.append("reserve", body | of)
-    noise = new_key()
-    on.put(claim, entry, state="reserved", noise=noise, answer=None)
-    return Pending(claim.key, noise, entry.seq, entry.hash, resumed=False, **of)
 
 
 def _hit(on: Writing, claim: Claim, stored: Mapping[str, Any], body: Mapping[str, Any]) -> Done:
@@ -80,19 +90,36 @@ def _hit(on: Writing, claim: Claim, stored: Mapping[str, Any], body: Mapping[str
     return Done(claim.key, answer, entry.seq, entry.hash, "other", who, at, claim.info)
 
 
-def store(on: Writing, *, answer: str, body: Mapping[str, Any]) -> Done:
-    """Put an answer in and the noise key out; who comes second gets the stored answer."""
+def store(
+    on: Writing, *, answer: str, body: Mapping[str, Any], charged: Charged | None = None
+) -> Done:
+    """Put an answer in and the noise key out; who comes second gets the stored answer.
+
+    Args:
+        on: the transaction.
+        answer: what is put in.
+        body: what the log says of it.
+        charged: the charge, where this process has written it: it is not looked for then. The
+            update finds it by key and number, and only if it still waits.
+    """
     key = str(body["key"])
-    found = on.look(WAITING, asked=key)
-    reached("in store")
-    if not found or not found[3]:  # it does not wait
-        known = on.question(key)
-        if known is None:
-            raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
-        return on.done(known, "")
-    seq, analyst, charged, _ = found
-    on.finish(key, answer)
+    if charged is not None:
+        on.look(HEAD)
+        reached("in store")
+        if not on.finish(key, charged.seq, answer):
+            charged = None
+    else:
+        reached("in store")
+    if charged is None:
+        found = on.look(WAITING, (key,))
+        if not found or not found[3]:  # it does not wait
+            known = on.question(key)
+            if known is None:
+                raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
+            return on.done(known, "")
+        charged = Charged(int(found[0]), str(found[2]), str(found[1]))
+        on.finish(key, charged.seq, answer)
     on.append("done", body)
     if body.get("failed"):
         on.fail(key)
-    return Done(key, answer, int(seq), str(charged), analyst=str(analyst))
+    return Done(key, answer, charged.seq, charged.hash, analyst=charged.analyst)

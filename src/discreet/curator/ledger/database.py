@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
     from sqlalchemy.sql.base import Executable
 
-__all__ = ["Database", "Statement"]
+__all__ = ["Database", "Placed", "Statement"]
 
 _BUSY = 60_000
 """Milliseconds that a writer of another kind may hold the file."""
@@ -63,9 +63,12 @@ class Database:
         self.address = address
         self.is_file = not address.startswith(("postgresql://", "postgres://"))
         self._statements: dict[int, Statement] = {}
+        self.texts = _Texts(self)
         self._lock, self._owner = threading.Lock(), 0
         self._raw: Any = None
         self._pipeline: Any = None
+        self._cursor: Any = None
+        self._transaction = _Transaction(self)
         self._committed = False
         self._closed = False
         self._connect()
@@ -78,6 +81,10 @@ class Database:
         with failing("could not be opened"):
             self._pooled = self._engine.raw_connection()
         self._raw = self._pooled.driver_connection
+        if not self.is_file:
+            with failing("could not be opened"):
+                self._raw.autocommit = True  # a statement is a transaction, unless one was begun
+                self._raw.execute("SET default_transaction_isolation TO 'read committed'")
 
     def _ready(self) -> None:
         if self._raw is not None and not self.is_file and self._raw.closed:
@@ -125,12 +132,12 @@ class Database:
 
         What was not committed when the block ends is taken back. The caller has the `turn`.
         """
-        return _Transaction(self)
+        return self._transaction
 
     def begin(self) -> Any:
         """Wait until no other writes; a cursor."""
         self._ready()
-        cursor = self._raw.cursor()
+        self._cursor = cursor = self._raw.cursor()
         self._committed = False
         try:
             if self.is_file:
@@ -138,6 +145,7 @@ class Database:
             else:
                 self._pipeline = self._raw.pipeline()
                 self._pipeline.__enter__()
+                cursor.execute("BEGIN ISOLATION LEVEL READ COMMITTED", prepare=False)
                 self.run(self._raw.cursor(), LOCK)
         except BaseException:
             self._end(cursor)
@@ -175,10 +183,8 @@ class Database:
         cursor = self._raw.cursor()
         self._committed = False
         try:
-            if self.is_file:
-                cursor.execute("BEGIN")
-            else:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            how = "" if self.is_file else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+            cursor.execute(f"BEGIN {how}")
             yield cursor
         finally:
             self._end(cursor)
@@ -187,8 +193,8 @@ class Database:
         """Commit, and wait for the disk."""
         if self.process != os.getpid():
             raise LedgerError("a transaction belongs to the process that began it")
-        if self._pipeline is None:
-            self._raw.commit()
+        if self.is_file:
+            self._cursor.execute("COMMIT")
         else:
             cursor = self._raw.cursor()
             cursor.execute("COMMIT", prepare=False)
@@ -205,20 +211,26 @@ class Database:
         cursor.execute(found.text, values)
         return cursor
 
+    def once(self, statement: Executable, /, **values: Any) -> Sequence[Any]:
+        """The rows of one statement that is a transaction; none where the database refused it.
+
+        It is on the disk when it returns. Only PostgreSQL. The caller has the `turn`.
+        """
+        self._ready()
+        if self.process != os.getpid():
+            raise LedgerError("a transaction belongs to the process that began it")
+        try:
+            return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
+        except _refusals():
+            return ()
+
     def glance(self, statement: Executable, /, **values: Any) -> Sequence[Any]:
         """The rows of one statement that only reads, as of its own moment.
 
         The caller has the `turn`.
         """
         self._ready()
-        if self.is_file:
-            return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
-        self._raw.autocommit = True  # the statement alone goes out, and no transaction around it
-        try:
-            return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
-        finally:
-            if not self._raw.closed:
-                self._raw.autocommit = False
+        return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
 
     def jot(self, statement: Executable, /, **values: Any) -> None:
         """Change what the log says nothing of, by one statement. The caller has the `turn`."""
@@ -226,6 +238,7 @@ class Database:
         cursor = self._raw.cursor()
         try:
             if not self.is_file:
+                cursor.execute("BEGIN")
                 cursor.execute("SET LOCAL synchronous_commit TO off")
             self.run(cursor, statement, **values)
             self._raw.commit()
@@ -242,10 +255,23 @@ class Database:
         """
         with self.turn(), failing("could not be prepared"):
             self._ready()
-            with self._engine.begin() as connection:
+            with self._transactional(), self._engine.begin() as connection:
                 if alone and self.is_file:
                     connection.exec_driver_sql("BEGIN IMMEDIATE")
                 yield connection
+
+    @contextmanager
+    def _transactional(self) -> Iterator[None]:
+        """SQLAlchemy leaves it to PostgreSQL's driver to begin a transaction; here it does."""
+        if self.is_file:
+            yield
+            return
+        self._raw.autocommit = False
+        try:
+            yield
+        finally:
+            if not self._raw.closed:
+                self._raw.autocommit = True
 
     def before_fork(self) -> None:
         """Wait for the threads and let go of the connection; not in the middle of a transaction."""
@@ -295,6 +321,44 @@ class _Transaction:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._database.end(self._cursor, well=kind is None)
+
+
+class Placed:
+    """A statement whose values go by place: those of a charge, which are run all the time.
+
+    Args:
+        statement: SQLAlchemy's, the same for all databases.
+        places: the names of its values in the order in which they occur, each as often as it does.
+    """
+
+    __slots__ = ("places", "statement")
+
+    def __init__(self, statement: Any, *places: str) -> None:
+        self.statement, self.places = statement, places
+
+
+class _Texts(dict[Placed, str]):
+    """The texts of statements in one dialect, each compiled when it is first looked up."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__()
+        self._database = weakref.proxy(database)
+
+    def __missing__(self, placed: Placed) -> str:
+        dialect = self._database.dialect
+        pyformat = dialect.paramstyle == "pyformat"
+        places: list[str] = []
+
+        def place(found: re.Match[str]) -> str:
+            places.append(found[1])
+            return "%s" if pyformat else "?"
+
+        pattern = r"%\((\w+)\)s" if pyformat else r":(\w+)"
+        text = re.sub(pattern, place, Statement(placed.statement, dialect).text)
+        if tuple(places) != placed.places:
+            raise TypeError(f"the values of a statement are {places}, and not {placed.places}")
+        self[placed] = text
+        return text
 
 
 class Statement:
@@ -415,6 +479,15 @@ def _failures() -> tuple[type[Exception], ...]:
     except ImportError:
         return (sqlite3.Error, SQLAlchemyError, OverflowError, UnicodeError)
     return (sqlite3.Error, SQLAlchemyError, OverflowError, UnicodeError, psycopg.Error)
+
+
+@cache
+def _refusals() -> tuple[type[Exception], ...]:
+    """What PostgreSQL's driver raises where nothing was written: it is known to be taken back."""
+    import psycopg  # noqa: PLC0415 - only a PostgreSQL ledger has it
+
+    late = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+    return (psycopg.IntegrityError, psycopg.DataError, UnicodeError, *late)
 
 
 def _words(error: BaseException) -> str:

@@ -30,7 +30,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from discreet.curator.ledger.steps import reached
+from discreet.curator.ledger.at_once import Once
+from discreet.curator.ledger.steps import passed
 from discreet.curator.ledger.writing import Writing
 from discreet.errors import DiscreetError, LedgerError
 
@@ -45,12 +46,15 @@ class Member:
     Args:
         name: of what is done, for the steps.
         act: does it, and returns what the writer gets; what it raises first is a refusal.
+        quick: does it by one statement, where that is enough; None where it is not.
     """
 
-    __slots__ = ("_act", "_error", "_got", "name", "over", "state", "woken")
+    __slots__ = ("_act", "_error", "_got", "_quick", "name", "over", "state", "woken")
 
-    def __init__(self, name: str, act: Callable[[Writing], Any]) -> None:
-        self.name, self._act = name, act
+    def __init__(
+        self, name: str, act: Callable[[Writing], Any], quick: Callable[[Once], Any] | None = None
+    ) -> None:
+        self.name, self._act, self._quick = name, act, quick
         self._got: Any = None
         self._error: BaseException | None = None
         self.over = False
@@ -67,6 +71,12 @@ class Member:
             if on.changes != changes:
                 raise
             self._error = refusal
+
+    def at_once(self, once: Once) -> bool:
+        """Do its part by one statement, as a transaction; whether that was enough."""
+        if self._quick is not None:
+            self._got = self._quick(once)
+        return self._got is not None
 
     def fail(self, error: BaseException) -> None:
         """It is not known to be written."""
@@ -98,16 +108,18 @@ class Group:
         self._waiting: list[Member] = []
         self._led = False
 
-    def do(self, name: str, act: Callable[[Writing], Any]) -> Any:
+    def do(
+        self, name: str, act: Callable[[Writing], Any], quick: Callable[[Once], Any] | None = None
+    ) -> Any:
         """Have something written, together with whatever else waits; what it returns."""
-        member = Member(name, act)
+        member = Member(name, act, quick)
         with self._mutex:
             self._waiting.append(member)
             leads, self._led = not self._led, True
             if leads:
                 member.state = _LEADS
         try:
-            reached(f"{name} is queued")
+            passed(name, ("is queued",))
             if not leads:
                 member.woken.acquire()
             if not member.over:

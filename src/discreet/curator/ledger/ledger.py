@@ -10,23 +10,20 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import insert, select, update
-
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
 from discreet.curator.ledger.anchor import Anchor
+from discreet.curator.ledger.at_once import Once, reserve_at_once, store_at_once
 from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows, new_salt
 from discreet.curator.ledger.charging import reserve, store
 from discreet.curator.ledger.database import Database, failing
 from discreet.curator.ledger.group import Group, Member, tell_failed
-from discreet.curator.ledger.steps import reached
-from discreet.curator.ledger.values import Account, Claim, Done, Pending
-from discreet.curator.ledger.writing import (
+from discreet.curator.ledger.statements import (
     ACCOUNTS,
     ENTRIES,
     FINER,
@@ -36,13 +33,19 @@ from discreet.curator.ledger.writing import (
     LEDGER,
     QUESTIONS,
     RESERVED,
-    Writing,
-    account_of,
-    question_of,
 )
+from discreet.curator.ledger.steps import passed, reached
+from discreet.curator.ledger.values import Account, Charged, Claim, Done, Pending
+from discreet.curator.ledger.writing import Balance, Writing, account_of, question_of
 from discreet.errors import LedgerError, ParameterError
 
 __all__ = ["Ledger", "head_path"]
+
+
+_WRITTEN = failing("could not be written")
+_SECOND, _NOTHING = timedelta(seconds=1), timedelta()
+REMEMBERED = 1024
+"""So many charges are remembered until their answers come; the others are looked up."""
 
 
 def _now() -> datetime:
@@ -110,7 +113,9 @@ class Ledger:
         self._anchor: Anchor | None = None
         self._last = (datetime.min.replace(tzinfo=UTC), "")
         self._group = Group(self._together)
-        self._known: tuple[Head, dict[str, Account]] | None = None
+        self._known: tuple[Head, dict[str, Balance]] | None = None
+        self._charged: dict[str, Charged] = {}
+        self._numbers: dict[str, int] = {}
         self._process = os.getpid()
         if not _is_postgres(self.address) and not Path(self.address).is_file():
             raise LedgerError(
@@ -119,7 +124,7 @@ class Ledger:
             )
         self._database = Database(self.address)
         try:
-            self._migrate()
+            t.migrate(self._database)
             with self._reading() as cursor:
                 row = self._database.run(cursor, LEDGER).fetchone()
             if row is None:
@@ -146,28 +151,6 @@ class Ledger:
             self.close()
             raise
 
-    def _migrate(self) -> None:
-        """Bring the tables of an older version up to date, in one transaction."""
-        from sqlalchemy import inspect  # noqa: PLC0415 - with the database
-
-        with self._database.defining(alone=False) as connection:
-            if not inspect(connection).has_table(t.ledger.name):
-                raise LedgerError("this database holds no ledger; nothing was charged")
-            version = int(connection.execute(select(t.ledger.c.version)).scalar() or t.VERSION)
-            if version > t.VERSION:
-                raise LedgerError(
-                    f"this ledger has tables of version {version}, and this software knows "
-                    f"{t.VERSION}: use the newer software. Nothing was charged"
-                )
-        if version == t.VERSION:
-            return
-        with self._database.defining() as connection:
-            asked = select(t.ledger.c.version).with_for_update()
-            version = int(connection.execute(asked).scalar_one())  # another may have done it
-            for step in range(version + 1, t.VERSION + 1):
-                t.MIGRATIONS[step](connection)
-            connection.execute(update(t.ledger).values(version=t.VERSION))
-
     def close(self) -> None:
         """Let go of the database and the head file."""
         if self._anchor is not None:
@@ -190,7 +173,7 @@ class Ledger:
         """One flushed transaction: commits at the end of the block, or takes everything back."""
         with self._database.turn():
             anchor = self._written_in()
-            with anchor.locked(), failing("could not be written"), self._database.writing() as c:
+            with anchor.locked(), _WRITTEN, self._database.writing() as c:
                 on = Writing(self._database, c, self._checked)
                 on.look(HEAD)
                 on.payers = {}  # what an owner does to accounts is not followed
@@ -201,27 +184,60 @@ class Ledger:
         """Write all who wait, in one transaction; see `discreet.curator.ledger.group`."""
         with self._database.turn():
             anchor = self._written_in()
-            with anchor.locked(), failing("could not be written"), self._database.writing() as c:
+            with anchor.locked(), _WRITTEN:
+                if self._database.is_file:
+                    self._transaction(take, anchor)
+                    return
                 members = take()
-                on = Writing(self._database, c, self._checked)
-                for member in members:
-                    member.decide(on)
-                try:
-                    with failing("could not be written"):
-                        self._commit(on, anchor, dict.fromkeys(one.name for one in members))
-                except BaseException as error:
-                    tell_failed(members, error)
-                    raise
-                self._known = on.head, on.payers
+                if len(members) != 1 or not self._at_once(members[0], anchor):
+                    self._transaction(lambda: members, anchor)
+
+    def _transaction(self, take: Callable[[], Sequence[Member]], anchor: Anchor) -> None:
+        with self._database.writing() as cursor:
+            members = take()
+            on = Writing(self._database, cursor, self._checked)
+            for member in members:
+                member.decide(on)
+            try:
+                with _WRITTEN:
+                    self._commit(on, anchor, [one.name for one in members])
+            except BaseException as error:
+                tell_failed(members, error)
+                raise
+            self._known = on.head, on.payers
+            self._remember(on.charged)
+            if not self._database.is_file:
+                self._numbers.update((name, one.id) for name, one in on.payers.items())
+
+    def _at_once(self, member: Member, anchor: Anchor) -> bool:
+        """Write who waits alone by one statement, where that is enough; whether it was."""
+        once = Once(self._database, anchor.head, self._numbers)
+        try:
+            with _WRITTEN:
+                if not member.at_once(once) or once.head is None:
+                    return False
+                anchor.advance(once.head, once.spent or {})
+        except BaseException as error:
+            tell_failed([member], error)
+            raise
+        passed("after the head of", (member.name,))
+        self._remember(once.charged or {})
+        return True
+
+    def _remember(self, charged: Mapping[str, Charged]) -> None:
+        """Charges that are committed; their answers need not look for them."""
+        self._charged.update(charged)
+        while len(self._charged) > REMEMBERED:
+            del self._charged[next(iter(self._charged))]
 
     def _commit(self, on: Writing, anchor: Anchor, names: Iterable[str]) -> None:
         if not on.entries:
             return
-        _passed("before the commit of", names)
+        passed("before the commit of", names)
         self._database.commit()
-        _passed("after the commit of", names)
+        passed("after the commit of", names)
         anchor.advance(on.head, on.spent)
-        _passed("after the head of", names)
+        passed("after the head of", names)
 
     def _written_in(self) -> Anchor:
         """The head file, of this process."""
@@ -258,8 +274,10 @@ class Ledger:
     def _check(self, anchor: Anchor, run: Callable[..., Any], head: Head) -> bool:
         """The log must contain what the head file says was reached; whether it has more."""
         anchored = anchor.head
-        if anchored in (START, head):
-            return anchored != head
+        if anchored == head:
+            return False
+        if anchored == START:
+            return True
         found = run(HASH_AT, at=anchored.seq).fetchone()
         if found is None or str(found[0]) != anchored.hash:
             raise LedgerError(
@@ -280,7 +298,10 @@ class Ledger:
         """
         reached("before reserve")
         self._database.outside()
-        return self._group.do("reserve", partial(reserve, claim=claim, now=self.now))  # type: ignore[no-any-return]
+        act, quick = partial(reserve, claim=claim, now=self.now), None
+        if not self._database.is_file:
+            quick = partial(reserve_at_once, claim=claim, now=self.now)
+        return self._group.do("reserve", act, quick)  # type: ignore[no-any-return]
 
     def store(self, key: str, answer: str, *, failed: bool = False) -> Done:
         """Put an answer in and the noise key out; who comes second gets the stored answer.
@@ -293,12 +314,19 @@ class Ledger:
         """
         if answer.startswith("@"):
             raise ParameterError("answer", None, "must not begin with @: that is another's answer")
-        with failing("could not be written"):
+        with _WRITTEN:
             digest = hashlib.sha256(answer.encode()).hexdigest()
         self._database.outside()
-        marked = {"failed": True} if failed else {}
-        told = {"key": key, "answer": digest, "at": self.now(), "salt": new_salt(), **marked}
-        return self._group.do("store", partial(store, answer=answer, body=told))  # type: ignore[no-any-return]
+        told: dict[str, Any] = {"key": key, "answer": digest, "at": self.now(), "salt": new_salt()}
+        if failed:
+            told["failed"] = True
+        charged = self._charged.pop(key, None)
+        if self._database.is_file:
+            act, quick = partial(store, answer=answer, body=told, charged=charged), None
+        else:
+            act = partial(store, answer=answer, body=told)
+            quick = partial(store_at_once, answer=answer, body=told, charged=charged)
+        return self._group.do("store", act, quick)  # type: ignore[no-any-return]
 
     def answer(self, key: str) -> Done | None:
         """What was stored under a key."""
@@ -370,10 +398,12 @@ class Ledger:
 
     def now(self) -> str:
         """The time, for the log."""
-        at = self._clock().replace(microsecond=0)
-        if at != self._last[0]:
-            self._last = at, at.isoformat(timespec="seconds")
-        return self._last[1]
+        at, (second, said) = self._clock(), self._last
+        if not _NOTHING <= at - second < _SECOND:
+            second = at.replace(microsecond=0)
+            said = second.isoformat()
+            self._last = second, said
+        return said
 
     def everything(self) -> tuple[list[Entry], list[Account], list[dict[str, Any]]]:
         """The log and the tables, as of one moment."""
@@ -413,11 +443,6 @@ class Ledger:
         return [_entry(row) for row in rows]
 
 
-def _passed(where: str, names: Iterable[str]) -> None:
-    for name in names:
-        reached(f"{where} {name}")
-
-
 def _entry(row: Sequence[Any]) -> Entry:
     return Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3]))
 
@@ -441,23 +466,6 @@ def _make(address: str, uid: str, clock: Callable[[], datetime]) -> None:
     try:
         body = {"uid": uid, "at": clock().isoformat(timespec="seconds")}
         entry = follows(START, "create", canonical(body))
-        with database.defining() as connection:
-            from sqlalchemy import inspect  # noqa: PLC0415 - with the database
-
-            if inspect(connection).has_table(t.ledger.name):
-                raise LedgerError("this database holds a ledger; it is opened, not made anew")
-            for step in sorted(t.MIGRATIONS):
-                t.MIGRATIONS[step](connection)
-            connection.execute(
-                insert(t.ledger),
-                {
-                    "id": 1, "uid": uid, "version": t.VERSION, "policy": "",
-                    "policy_version": 0,
-                },
-            )  # fmt: skip
-            connection.execute(
-                insert(t.entry),
-                {"seq": 1, "kind": entry.kind, "body": entry.body, "hash": entry.hash},
-            )
+        t.make(database, uid, entry)
     finally:
         database.close()

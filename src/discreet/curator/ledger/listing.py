@@ -16,8 +16,8 @@ from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.chain import Entry
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.statements import FAILED
 from discreet.curator.ledger.values import Account
-from discreet.curator.ledger.writing import FAILED
 
 __all__ = ["OWNER", "Line", "lines_of", "released"]
 

@@ -6,9 +6,9 @@ Tested by tests/curator/ledger/test_faults.py
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-__all__ = ["STEPS", "on_step", "reached"]
+__all__ = ["STEPS", "on_step", "passed", "reached"]
 
 STEPS = (
     "before reserve",
@@ -39,3 +39,10 @@ def reached(step: str) -> None:
     """A step was reached."""
     if _action is not None:
         _action(step)
+
+
+def passed(where: str, names: Iterable[str]) -> None:
+    """A step was reached by some at once: it is told once for each of their names."""
+    if _action is not None:
+        for name in dict.fromkeys(names):
+            _action(f"{where} {name}")

@@ -17,6 +17,7 @@ Tested by tests/curator/ledger/test_tables.py
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from sqlalchemy import (
     BigInteger,
@@ -29,7 +30,16 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    insert,
+    select,
+    update,
 )
+
+from discreet.curator.ledger.chain import Entry
+from discreet.errors import LedgerError
+
+if TYPE_CHECKING:
+    from discreet.curator.ledger.database import Database
 
 __all__ = [
     "MIGRATIONS",
@@ -38,7 +48,9 @@ __all__ = [
     "entry",
     "key",
     "ledger",
+    "make",
     "metadata",
+    "migrate",
     "person",
     "question",
     "secret",
@@ -179,3 +191,40 @@ MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
 }
 """What makes the tables of a version from those of the version before."""
 VERSION = max(MIGRATIONS)
+
+
+def make(database: Database, uid: str, first: Entry) -> None:
+    """Make the tables of a new ledger, with the first entry of its log, in one transaction."""
+    from sqlalchemy import inspect  # noqa: PLC0415 - with the database
+
+    with database.defining() as connection:
+        if inspect(connection).has_table(ledger.name):
+            raise LedgerError("this database holds a ledger; it is opened, not made anew")
+        for step in sorted(MIGRATIONS):
+            MIGRATIONS[step](connection)
+        row = {"id": 1, "uid": uid, "version": VERSION, "policy": "", "policy_version": 0}
+        connection.execute(insert(ledger), row)
+        connection.execute(insert(entry), first._asdict())
+
+
+def migrate(database: Database) -> None:
+    """Bring the tables of an older version up to date, in one transaction."""
+    from sqlalchemy import inspect  # noqa: PLC0415 - with the database
+
+    with database.defining(alone=False) as connection:
+        if not inspect(connection).has_table(ledger.name):
+            raise LedgerError("this database holds no ledger; nothing was charged")
+        version = int(connection.execute(select(ledger.c.version)).scalar() or VERSION)
+        if version > VERSION:
+            raise LedgerError(
+                f"this ledger has tables of version {version}, and this software knows "
+                f"{VERSION}: use the newer software. Nothing was charged"
+            )
+    if version == VERSION:
+        return
+    with database.defining() as connection:
+        asked = select(ledger.c.version).with_for_update()
+        version = int(connection.execute(asked).scalar_one())  # another may have done it
+        for step in range(version + 1, VERSION + 1):
+            MIGRATIONS[step](connection)
+        connection.execute(update(ledger).values(version=VERSION))

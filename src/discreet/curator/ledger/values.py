@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.curator.ledger.amounts import Accounting, Amount
 from discreet.errors import ParameterError
 
-__all__ = ["Account", "Charge", "Claim", "Done", "Pending"]
+__all__ = ["Account", "Charge", "Charged", "Claim", "Done", "Pending"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,14 @@ class Claim:
     public: bool = False
     finer: tuple[str, ...] = ()
     named: bool = False
+
+
+class Charged(NamedTuple):
+    """A charge that this process has written: its entry, its hash, and who asked."""
+
+    seq: int
+    hash: str
+    analyst: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -18,8 +18,8 @@ from discreet.curator.ledger.admitted import Admitted, compare, follow
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.chain import START, Entry, Head, checked
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.statements import FAILED
 from discreet.curator.ledger.values import Account
-from discreet.curator.ledger.writing import FAILED
 from discreet.errors import LedgerError
 
 __all__ = ["Asked", "Rebuilt", "Verified", "rebuilt", "verified"]

@@ -10,132 +10,38 @@ Tested by tests/curator/ledger/test_writing.py, tests/curator/ledger/test_ledger
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from sqlalchemy import bindparam, case, exists, insert, or_, select, update
-
+from discreet.curator.ledger import statements as s
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows
-from discreet.curator.ledger.database import Database
-from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
+from discreet.curator.ledger.database import Database, Placed
+from discreet.curator.ledger.values import Account, Charge, Charged, Claim, Done, Pending
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError
 
-__all__ = ["Writing", "account_of", "question_of"]
+__all__ = ["Balance", "Writing", "account_of", "question_of"]
 
-FAILED = "!"
-"""Ends what was asked where the answer is that of a failure: it serves nobody but its asker."""
-_LAST = select(t.entry.c.seq).order_by(t.entry.c.seq.desc()).limit(1)
-HEAD = _LAST.add_columns(t.entry.c.hash)
-_SET_POLICY = (
-    update(t.ledger)
-    .where(t.ledger.c.id == 1)
-    .values(policy=bindparam("new_policy"), policy_version=bindparam("new_version"))
-)
-LEDGER = select(t.ledger)
-_APPEND = insert(t.entry)
-_LOST = (
-    select(t.entry.c.seq)
-    .where(t.entry.c.seq > bindparam("after"))
-    .where(t.entry.c.kind == "lost")
-    .limit(1)
-)
-_ENTRY = select(t.entry).where(t.entry.c.seq == bindparam("which"))
-HASH_AT = select(t.entry.c.hash).where(t.entry.c.seq == bindparam("at"))
-_BY_KEY = select(t.question).where(t.question.c.key == bindparam("asked"))
-
-
-def _there(canon: str) -> Any:
-    """Whether an answer to a question is stored that is good enough."""
-    of = t.question.c.canon == bindparam(canon)
-    good = t.question.c.size >= bindparam("least")
-    return exists().where(of).where(good).where(t.question.c.state == "done")
-
-
-LOOK = HEAD.add_columns(
-    select(t.ledger.c.policy).scalar_subquery(),
-    exists().where(t.question.c.key == bindparam("asked")),
-    or_(_there("canon"), _there("failed")),
-)
-"""For a charge: the policy, whether the key is known, whether there may be an answer already."""
-_BY_CANON = (
-    select(t.question)
-    .where(t.question.c.canon == bindparam("asked"))
-    .where(t.question.c.size >= bindparam("least"))
-    .where(t.question.c.size <= bindparam("most"))
-    .where(t.question.c.state == "done")
-    .order_by(t.question.c.size.desc(), t.question.c.seq)
-    .limit(1)
-)
-_ASKED = (
-    select(t.question)
-    .where(t.question.c.canon.in_([bindparam("asked"), bindparam("failed")]))
-    .where(t.question.c.analyst == bindparam("who"))
-    .order_by(t.question.c.size, t.question.c.seq.desc())
-)
-FINER = (
-    select(t.question.c.key, t.question.c.answer)
-    .where(t.question.c.canon == bindparam("asked"))
-    .where(t.question.c.size > bindparam("least"))
-    .where(t.question.c.state == "done")
-    .where(t.question.c.answer.not_like("@%"))
-    .order_by(t.question.c.size, t.question.c.seq)
-)
-RESERVED = select(t.question).where(t.question.c.state == "reserved").order_by(t.question.c.seq)
-_PUT = insert(t.question)
-WAITING = select(
-    _LAST.scalar_subquery(),
-    select(t.entry.c.hash).order_by(t.entry.c.seq.desc()).limit(1).scalar_subquery(),
-    t.question.c.seq,
-    t.question.c.analyst,
-    select(t.entry.c.hash).where(t.entry.c.seq == t.question.c.seq).scalar_subquery(),
-    t.question.c.state == "reserved",
-).where(t.question.c.key == bindparam("asked"))
-"""For an answer: who asked, the entry of the charge, and whether it waits."""
-_FINISH = (
-    update(t.question)
-    .where(t.question.c.key == bindparam("asked"))
-    .where(t.question.c.state == "reserved")
-    .values(state="done", noise=None, answer=bindparam("told"))
-)
-"""The answer is put in and the noise key out."""
-_FAIL = (
-    update(t.question)
-    .where(t.question.c.key == bindparam("asked"))
-    .values(canon=t.question.c.canon + FAILED)
-)
-_MAIN: Any = bindparam("main")
-_DELTA: Any = bindparam("failing")
-_ENOUGH = (
-    (t.account.c.sealed == 0)
-    & (t.account.c.spent <= t.account.c.total - _MAIN)
-    & (t.account.c.delta_spent <= t.account.c.delta_total - _DELTA)
-)
-_PAY = (
-    update(t.account)
-    .where(t.account.c.id == bindparam("payer"))
-    .values(
-        spent=case((_ENOUGH, t.account.c.spent + _MAIN), else_=-1),
-        delta_spent=t.account.c.delta_spent + _DELTA,
-    )
-)
-"""Where there is not enough, the database refuses: nothing spent is below 0."""
-_PAYER = select(t.account).where(t.account.c.name == bindparam("payer"))
-ACCOUNTS = select(t.account).order_by(t.account.c.id)
-QUESTIONS = select(t.question).order_by(t.question.c.seq)
-ENTRIES = select(t.entry).where(t.entry.c.seq > bindparam("after")).order_by(t.entry.c.seq)
-
-
-_LIMIT = (
-    update(t.account)
-    .where(t.account.c.id == bindparam("which"))
-    .values(total=bindparam("new_total"), delta_total=bindparam("new_delta"))
-)
-_OF_KIND = select(t.entry).where(t.entry.c.kind == bindparam("which")).order_by(t.entry.c.seq)
-LARGEST = 2**63 - 1
-"""What an integer of the database holds; no account has as much."""
 _QUESTION, _ACCOUNT = tuple(t.question.c.keys()), tuple(t.account.c.keys())
+
+
+class Balance(NamedTuple):
+    """What an account is worth, as its row says it."""
+
+    id: int
+    total: int
+    spent: int
+    delta_total: int
+    delta_spent: int
+    sealed: bool
+
+    @classmethod
+    def of(cls, account: Account) -> Balance:
+        """That of an account."""
+        total, spent = account.total, account.spent
+        return cls(
+            account.id, total.main, spent.main, total.delta, spent.delta, account.sealed
+        )  # fmt: skip
 
 
 class Writing:
@@ -146,7 +52,8 @@ class Writing:
         entries: what was written.
         changes: how many statements have changed something.
         spent: what the accounts that were charged have spent now.
-        payers: accounts as they are now, by name; those that were looked at.
+        payers: what accounts are worth now, by name; those that were looked at.
+        charged: the charges that were written, by their keys.
         name: of what is done, for the steps.
 
     Args:
@@ -155,15 +62,22 @@ class Writing:
         check: told of the head that the first look found, before anything is built on it.
     """
 
+    __slots__ = (
+        "_check", "_cursor", "_database", "_texts", "changes", "charged", "entries", "head",
+        "name", "payers", "spent",
+    )  # fmt: skip
+
     def __init__(
         self, database: Database, cursor: Any, check: Callable[[Writing], None] | None = None
     ) -> None:
         self._database, self._cursor, self._check = database, cursor, check
+        self._texts = database.texts
         self.head = START
         self.changes = 0
-        self.payers: dict[str, Account] = {}
+        self.payers: dict[str, Balance] = {}
         self.entries: list[Entry] = []
         self.spent: dict[int, Amount] = {}
+        self.charged: dict[str, Charged] = {}
         self.name = "entry"
 
     def run(self, statement: Any, /, **values: Any) -> Any:
@@ -175,14 +89,19 @@ class Writing:
         self.changes += 1
         self._database.run(self._cursor, statement, **values)
 
-    def look(self, statement: Any, /, **values: Any) -> Sequence[Any]:
+    def _write(self, placed: Placed, values: tuple[Any, ...]) -> None:
+        """The same, of one that is run all the time."""
+        self.changes += 1
+        self._cursor.execute(self._texts[placed], values)
+
+    def look(self, placed: Placed, values: tuple[Any, ...] = ()) -> Sequence[Any]:
         """Run a statement whose rows begin with the head; what it found besides, if anything.
 
         Before the first change the head is compared with what the ledger had reached.
         """
-        row = self._database.run(self._cursor, statement, **values).fetchone()
-        if row is None and statement is not HEAD:
-            return self.look(HEAD)
+        row = self._cursor.execute(self._texts[placed], values).fetchone()
+        if row is None and placed is not s.HEAD:
+            return self.look(s.HEAD)
         if row is None or row[0] is None:
             raise LedgerError("the ledger has lost its log; restore it from a backup")
         if self._check is not None:
@@ -195,40 +114,40 @@ class Writing:
 
     def accounts(self) -> list[Account]:
         """All accounts, by number."""
-        return [account_of(row) for row in self.run(ACCOUNTS).fetchall()]
+        return [account_of(row) for row in self.run(s.ACCOUNTS).fetchall()]
 
     def append(self, kind: str, body: Mapping[str, Any]) -> Entry:
         """Write the next entry of the log."""
         entry = follows(self.head, kind, canonical(body))
-        self.change(_APPEND, seq=entry.seq, kind=entry.kind, body=entry.body, hash=entry.hash)
+        self._write(s.APPEND, (entry.seq, kind, entry.body, entry.hash))
         self.head = entry.head
         self.entries.append(entry)
         return entry
 
     def follow(self, fingerprint: str, version: int) -> None:
         """From now on questions are priced under this policy."""
-        self.change(_SET_POLICY, new_policy=fingerprint, new_version=version)
+        self.change(s.SET_POLICY, new_policy=fingerprint, new_version=version)
 
     @property
     def policy(self) -> tuple[str, int]:
         """The fingerprint and the version of the policy that the ledger follows."""
-        row = self.run(LEDGER).fetchone()
+        row = self.run(s.LEDGER).fetchone()
         return str(row[3]), int(row[4])
 
     def limit(self, account: Account, most: Amount) -> None:
         """Move the total of an account."""
         self.payers.pop(account.name, None)
-        self.change(_LIMIT, which=account.id, new_total=most.main, new_delta=most.delta)
+        self.change(s.LIMIT, which=account.id, new_total=most.main, new_delta=most.delta)
         self.append("limit", {"id": account.id, "total": [most.main, most.delta]})
 
     def log(self, kind: str) -> list[dict[str, Any]]:
         """What the entries of one kind say."""
-        rows = self.run(_OF_KIND, which=kind).fetchall()
+        rows = self.run(s.OF_KIND, which=kind).fetchall()
         return [Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3])).values() for row in rows]
 
     def question(self, key: str) -> dict[str, Any] | None:
         """The row of an asking."""
-        row = self.run(_BY_KEY, asked=key).fetchone()
+        row = self.run(s.BY_KEY, asked=key).fetchone()
         return None if row is None else question_of(row)
 
     def stored(self, claim: Claim) -> dict[str, Any] | None:
@@ -242,10 +161,10 @@ class Writing:
 
         Equal is the price as it was said: two that differ may cost the same number of units.
         """
-        if claim.size > LARGEST:
+        if claim.size > s.LARGEST:
             return None
-        most = LARGEST if claim.public else claim.size
-        best = self.run(_BY_CANON, asked=claim.canon, least=claim.size, most=most).fetchone()
+        most = s.LARGEST if claim.public else claim.size
+        best = self.run(s.BY_CANON, asked=claim.canon, least=claim.size, most=most).fetchone()
         mine = self._asked(claim.canon, claim.analyst)
         own = [row for row in mine if row["state"] == "done" and row["size"] >= claim.size]
         if own:
@@ -262,7 +181,7 @@ class Writing:
 
     def _restored_since(self, row: Mapping[str, Any]) -> bool:
         """Whether the ledger was restored from a backup after an asking."""
-        return self.run(_LOST, after=row["seq"]).fetchone() is not None
+        return self.run(s.LOST, after=row["seq"]).fetchone() is not None
 
     def finer(self, claim: Claim) -> dict[str, Any] | None:
         """A better answer that a claim can be made of; never two of one noise for one analyst."""
@@ -289,12 +208,12 @@ class Writing:
         return str(row["key"])
 
     def _entry(self, seq: int) -> Entry:
-        row = self.run(_ENTRY, which=seq).fetchone()
+        row = self.run(s.ENTRY, which=seq).fetchone()
         return Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3]))
 
     def _asked(self, canon: str, analyst: str) -> list[dict[str, Any]]:
         """An analyst's askings of a question, answered or not, the best last."""
-        rows = self.run(_ASKED, asked=canon, failed=canon + FAILED, who=analyst).fetchall()
+        rows = self.run(s.ASKED, asked=canon, failed=canon + s.FAILED, who=analyst).fetchall()
         return [question_of(row) for row in rows]
 
     def paid(self, canon: str, analyst: str) -> list[dict[str, Any]]:
@@ -303,7 +222,7 @@ class Writing:
 
     def known(self, claim: Claim) -> Pending | Done:
         """What becomes of a key that exists."""
-        known = question_of(self.run(_BY_KEY, asked=claim.key).fetchone())
+        known = question_of(self.run(s.BY_KEY, asked=claim.key).fetchone())
         if known["digest"] != claim.digest:
             raise LedgerError(
                 f"the key {claim.key!r} belongs to another question; ask with a new key. "
@@ -341,7 +260,7 @@ class Writing:
             if pointed is None or pointed["answer"] is None or pointed["answer"].startswith("@"):
                 raise LedgerError("a stored answer is missing; `discreet ledger verify` says more")
             answer, hit = pointed["answer"], "other"
-        told, canon = entry.values(), str(row["canon"]).removesuffix(FAILED)
+        told, canon = entry.values(), str(row["canon"]).removesuffix(s.FAILED)
         return Done(
             row["key"], answer, entry.seq, entry.hash, hit, row["analyst"], str(told["at"]),
             told["info"], canon,
@@ -352,27 +271,32 @@ class Writing:
         answer = row["answer"]
         return str(answer[1:] if answer.startswith("@") else row["key"])
 
-    def account(self, name: str) -> Account | None:
+    def _account(self, name: str) -> Account | None:
         """The account of a name, as it is now."""
-        found = self.payers.get(name)
-        if found is None:
-            row = self.run(_PAYER, payer=name).fetchone()
-            if row is None:
-                return None
-            found = self.payers[name] = account_of(row)
+        row = self.run(s.PAYER, payer=name).fetchone()
+        return None if row is None else account_of(row)
+
+    def _balance(self, charge: Charge) -> Balance:
+        """What the account of a charge is worth."""
+        account = self._account(charge.account)
+        if account is None:
+            self._refuse(charge)
+        found = self.payers[charge.account] = Balance.of(account)
         return found
 
-    def enough(self, charges: Sequence[Charge]) -> dict[str, Account]:
+    def enough(self, charges: Sequence[Charge]) -> dict[str, Balance]:
         """What the accounts will be when all have paid; refuses where one has not enough."""
-        after: dict[str, Account] = {}
+        after: dict[str, Balance] = {}
         for charge in charges:
-            amount = charge.amount
-            if amount.main < 0 or amount.delta < 0:
-                raise ParameterError("amount", amount.main, "of a charge must not be negative")
-            found = after.get(charge.account) or self.account(charge.account)
-            if found is None or found.sealed or not amount.within(found.left):
+            name, main, delta = charge.account, charge.amount.main, charge.amount.delta
+            if main < 0 or delta < 0:
+                raise ParameterError("amount", main, "of a charge must not be negative")
+            found = after.get(name) or self.payers.get(name) or self._balance(charge)
+            number, total, spent, delta_total, delta_spent, sealed = found
+            spent, delta_spent = spent + main, delta_spent + delta
+            if sealed or spent > total or delta_spent > delta_total:
                 self._refuse(charge)
-            after[charge.account] = replace(found, spent=found.spent + amount)
+            after[name] = Balance(number, total, spent, delta_total, delta_spent, sealed)
         return after
 
     def pay(self, charges: Sequence[Charge]) -> list[list[int]]:
@@ -380,12 +304,12 @@ class Writing:
         after = self.enough(charges)
         paid = []
         for charge in charges:
-            number, amount = after[charge.account].id, charge.amount
-            self.change(_PAY, payer=number, main=amount.main, failing=amount.delta)
-            paid.append([number, amount.main, amount.delta])
+            number, main, delta = after[charge.account].id, charge.amount.main, charge.amount.delta
+            self._write(s.PAY, (main, delta, main, delta, number))
+            paid.append([number, main, delta])
         self.payers.update(after)
-        for account in after.values():
-            self.spent[account.id] = account.spent
+        for balance in after.values():
+            self.spent[balance.id] = Amount(balance.spent, balance.delta_spent)
         return paid
 
     def afford(self, charges: Sequence[Charge]) -> None:
@@ -398,7 +322,7 @@ class Writing:
                 self.enough([charge])
 
     def _refuse(self, charge: Charge) -> NoReturn:
-        account = self.account(charge.account)
+        account = self._account(charge.account)
         if account is None:
             raise LedgerError(
                 f"the ledger has no account {charge.account!r}: register the policy. "
@@ -417,20 +341,28 @@ class Writing:
 
     def fail(self, key: str) -> None:
         """Keep an answer from everybody but its asker: what was computed is of a failure."""
-        self.change(_FAIL, asked=key)
+        self.change(s.FAIL, asked=key)
 
-    def finish(self, key: str, answer: str) -> None:
-        """Put the answer of an asking that waits in, and its noise key out."""
-        self.change(_FINISH, asked=key, told=answer)
+    def finish(self, key: str, seq: int, answer: str) -> bool:
+        """Put the answer of an asking in, and its noise key out; not if it does not wait.
+
+        Of PostgreSQL it is not known then: its statements are not waited for.
+        """
+        self._cursor.execute(self._texts[s.FINISH], (answer, key, seq))
+        if not self._cursor.rowcount:
+            return False
+        self.changes += 1
+        return True
 
     def put(
         self, claim: Claim, entry: Entry, *, state: str, noise: bytes | None, answer: str | None
     ) -> None:
         """Write the row of an asking."""
-        self.change(
-            _PUT, key=claim.key, digest=claim.digest, canon=claim.canon, size=claim.size,
-            analyst=claim.analyst, state=state, noise=noise, answer=answer, seq=entry.seq,
+        values = (
+            claim.key, claim.digest, claim.canon, claim.size, claim.analyst, state, noise, answer,
+            entry.seq,
         )  # fmt: skip
+        self._write(s.PUT, values)
 
 
 def question_of(row: Sequence[Any]) -> dict[str, Any]:

@@ -1,0 +1,134 @@
+"""What is said to the database about charges: every statement of a transaction.
+
+Those of a charge and its answer are `Placed`: their values go by place, and they are compiled once.
+The others are run by name.
+Tested by tests/curator/ledger/test_statements.py, tests/curator/ledger/test_ledger.py
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import bindparam, case, exists, insert, or_, select, update
+
+from discreet.curator.ledger import tables as t
+from discreet.curator.ledger.database import Placed
+
+FAILED = "!"
+"""Ends what was asked where the answer is that of a failure: it serves nobody but its asker."""
+_LAST = select(t.entry.c.seq).order_by(t.entry.c.seq.desc()).limit(1)
+HEAD = Placed(_LAST.add_columns(t.entry.c.hash))
+SET_POLICY = (
+    update(t.ledger)
+    .where(t.ledger.c.id == 1)
+    .values(policy=bindparam("new_policy"), policy_version=bindparam("new_version"))
+)
+LEDGER = select(t.ledger)
+APPEND = Placed(insert(t.entry), "seq", "kind", "body", "hash")
+LOST = (
+    select(t.entry.c.seq)
+    .where(t.entry.c.seq > bindparam("after"))
+    .where(t.entry.c.kind == "lost")
+    .limit(1)
+)
+ENTRY = select(t.entry).where(t.entry.c.seq == bindparam("which"))
+HASH_AT = select(t.entry.c.hash).where(t.entry.c.seq == bindparam("at"))
+BY_KEY = select(t.question).where(t.question.c.key == bindparam("asked"))
+
+
+def _there(canon: str) -> Any:
+    """Whether an answer to a question is stored that is good enough."""
+    of = t.question.c.canon == bindparam(canon)
+    good = t.question.c.size >= bindparam("least")
+    return exists().where(of).where(good).where(t.question.c.state == "done")
+
+
+LOOK = Placed(
+    HEAD.statement.add_columns(
+        select(t.ledger.c.policy).scalar_subquery(),
+        exists().where(t.question.c.key == bindparam("asked")),
+        or_(_there("canon"), _there("failed")),
+    ),
+    "asked", "canon", "least", "failed", "least",
+)  # fmt: skip
+"""For a charge: the policy, whether the key is known, whether there may be an answer already."""
+BY_CANON = (
+    select(t.question)
+    .where(t.question.c.canon == bindparam("asked"))
+    .where(t.question.c.size >= bindparam("least"))
+    .where(t.question.c.size <= bindparam("most"))
+    .where(t.question.c.state == "done")
+    .order_by(t.question.c.size.desc(), t.question.c.seq)
+    .limit(1)
+)
+ASKED = (
+    select(t.question)
+    .where(t.question.c.canon.in_([bindparam("asked"), bindparam("failed")]))
+    .where(t.question.c.analyst == bindparam("who"))
+    .order_by(t.question.c.size, t.question.c.seq.desc())
+)
+FINER = (
+    select(t.question.c.key, t.question.c.answer)
+    .where(t.question.c.canon == bindparam("asked"))
+    .where(t.question.c.size > bindparam("least"))
+    .where(t.question.c.state == "done")
+    .where(t.question.c.answer.not_like("@%"))
+    .order_by(t.question.c.size, t.question.c.seq)
+)
+RESERVED = select(t.question).where(t.question.c.state == "reserved").order_by(t.question.c.seq)
+PUT = Placed(insert(t.question), *t.question.c.keys())
+_WAITING = select(
+    _LAST.scalar_subquery(),
+    select(t.entry.c.hash).order_by(t.entry.c.seq.desc()).limit(1).scalar_subquery(),
+    t.question.c.seq,
+    t.question.c.analyst,
+    select(t.entry.c.hash).where(t.entry.c.seq == t.question.c.seq).scalar_subquery(),
+    t.question.c.state == "reserved",
+).where(t.question.c.key == bindparam("asked"))
+WAITING = Placed(_WAITING, "asked")
+"""For an answer: who asked, the entry of the charge, and whether it waits."""
+FINISH = Placed(
+    update(t.question)
+    .where(t.question.c.key == bindparam("asked"))
+    .where(t.question.c.seq == bindparam("charged"))
+    .where(t.question.c.state == "reserved")
+    .values(state="done", noise=None, answer=bindparam("told")),
+    "told", "asked", "charged",
+)  # fmt: skip
+"""The answer is put in and the noise key out, of a question that waits under its charge."""
+FAIL = (
+    update(t.question)
+    .where(t.question.c.key == bindparam("asked"))
+    .values(canon=t.question.c.canon + FAILED)
+)
+_MAIN: Any = bindparam("main")
+_DELTA: Any = bindparam("failing")
+_ENOUGH = (
+    (t.account.c.sealed == 0)
+    & (t.account.c.spent <= t.account.c.total - _MAIN)
+    & (t.account.c.delta_spent <= t.account.c.delta_total - _DELTA)
+)
+PAY = Placed(
+    update(t.account)
+    .where(t.account.c.id == bindparam("payer"))
+    .values(
+        spent=case((_ENOUGH, t.account.c.spent + _MAIN), else_=-1),
+        delta_spent=t.account.c.delta_spent + _DELTA,
+    ),
+    "main", "failing", "main", "failing", "payer",
+)  # fmt: skip
+"""Where there is not enough, the database refuses: nothing spent is below 0."""
+PAYER = select(t.account).where(t.account.c.name == bindparam("payer"))
+ACCOUNTS = select(t.account).order_by(t.account.c.id)
+QUESTIONS = select(t.question).order_by(t.question.c.seq)
+ENTRIES = select(t.entry).where(t.entry.c.seq > bindparam("after")).order_by(t.entry.c.seq)
+
+
+LIMIT = (
+    update(t.account)
+    .where(t.account.c.id == bindparam("which"))
+    .values(total=bindparam("new_total"), delta_total=bindparam("new_delta"))
+)
+OF_KIND = select(t.entry).where(t.entry.c.kind == bindparam("which")).order_by(t.entry.c.seq)
+LARGEST = 2**63 - 1
+"""What an integer of the database holds; no account has as much."""

@@ -1,0 +1,275 @@
+"""One statement instead of a transaction: it writes the same, or nothing, whatever is unusual."""
+
+import os
+import threading
+from dataclasses import replace
+
+import psycopg
+import pytest
+from tests.curator.ledger.harness import UNIT, Checker, ask, claim, registration
+from tests.curator.ledger.test_faults import at_steps
+
+from discreet.curator.ledger import at_once
+from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger.database import Database
+from discreet.curator.ledger.registry import register, retire
+from discreet.curator.ledger.values import Charge, Done, Pending
+from discreet.curator.ledger.verify import verified
+from discreet.errors import BudgetExceededError, LedgerError
+
+
+@pytest.fixture
+def place(postgres_places):
+    return postgres_places()
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """How often a transaction of several statements was begun."""
+    count = []
+    begin = Database.begin
+    monkeypatch.setattr(Database, "begin", lambda self: count.append(1) or begin(self))
+    return count
+
+
+def test_a_usual_charge_is_two_statements(place, begun):
+    """Accounts are looked up once; then a charge is one statement, and so is its answer."""
+    with place.new() as ledger:
+        ask(ledger, place, claim("first"))
+        begun.clear()
+        for name in "abc":
+            got = ask(ledger, place, claim(name))
+            assert isinstance(got, Done)
+        assert not begun
+        assert ledger.accounts["staff"].spent.main == 4 * UNIT
+        assert [e.kind for e in ledger.entries()][-6:] == ["reserve", "done"] * 3
+        Checker(place).look(ledger)
+
+
+def test_it_writes_what_a_transaction_writes(place, monkeypatch):
+    """The same rows and entries, but for what is random."""
+    with place.new() as ledger:
+        ask(ledger, place, claim("first"))
+        at = ledger.now()
+        monkeypatch.setattr(ledger, "now", lambda: at)
+        ask(ledger, place, claim("a"))
+        monkeypatch.setattr(ledger, "_at_once", lambda *_: False)
+        ask(ledger, place, claim("b"))
+        entries, _, rows = ledger.everything()
+    told = [e.values() for e in entries[-4:]]
+    for one, other in ((told[0], told[2]), (told[1], told[3])):
+        assert one.keys() == other.keys()
+        assert {k for k in one if one[k] != other[k]} <= {
+            "salt", "key", "digest", "canon", "info", "answer",
+        }  # fmt: skip
+    one, other = rows[-2:]
+    assert {k for k in one if one[k] != other[k]} == {"key", "digest", "canon", "answer", "seq"}
+
+
+def unusual_key(ledger, place):
+    ask(ledger, place, claim("a"))
+    with pytest.raises(LedgerError, match="another question"):
+        ledger.reserve(claim("a", canon="other"))
+
+
+def unusual_policy(ledger, place):
+    with pytest.raises(LedgerError, match="another version of the policy"):
+        ledger.reserve(claim("a", policy="policy-9"))
+
+
+def unusual_answer(ledger, place):
+    ask(ledger, place, claim("a"))
+    assert isinstance(ledger.reserve(claim("b", canon="a")), Done)
+    assert ledger.reserve(claim("c", canon="a", analyst="bob")).hit == "other"
+
+
+def unusual_failure(ledger, place):
+    ledger.store(ledger.reserve(claim("a")).key, "answer", failed=True)
+    assert isinstance(ledger.reserve(claim("b", canon="a")), Done)
+
+
+def unusual_cost(ledger, place):
+    with pytest.raises(BudgetExceededError, match="is left"):
+        ledger.reserve(claim("a", cost=1000 * UNIT))
+    for amount in (Amount(10**30), Amount(1, 10**30), Amount(1, 10)):
+        with pytest.raises(BudgetExceededError):
+            ledger.reserve(replace(claim("a"), charges=(Charge("staff", amount),)))
+
+
+def unusual_allowance(ledger, place):
+    """The second of two cannot pay: the first has not, either."""
+    dear = Charge("staff@ann", Amount(1000 * UNIT))
+    with pytest.raises(BudgetExceededError, match="of staff@ann"):
+        ledger.reserve(replace(claim("a"), charges=(Charge("staff", Amount(1)), dear)))
+
+
+def unusual_account(ledger, place):
+    with pytest.raises(LedgerError, match="no account"):
+        ledger.reserve(replace(claim("a"), charges=(Charge("nobody", Amount(1)),)))
+
+
+def unusual_charges(ledger, place):
+    """Nobody pays, or one pays twice."""
+    assert isinstance(ledger.reserve(replace(claim("a"), charges=())), Pending)
+    twice = (Charge("staff", Amount(UNIT)),) * 2
+    assert isinstance(ledger.reserve(replace(claim("b"), charges=twice)), Pending)
+    assert ledger.accounts["staff"].spent.main == 3 * UNIT
+
+
+def unusual_size(ledger, place):
+    assert isinstance(ledger.reserve(claim("a", size=2**63 - 1)), Pending)
+
+
+def unusual_text(ledger, place):
+    for key in ("lone \ud800", "nul \0"):
+        with pytest.raises(LedgerError, match="could not be written"):
+            ledger.reserve(replace(claim("a"), key=key))
+
+
+def unusual_store(ledger, place):
+    ledger.reserve(claim("a"))
+    with place.open() as other:
+        assert other.store("a", "theirs").answer == "theirs"
+    assert ledger.store("a", "ours").answer == "theirs"
+    with pytest.raises(LedgerError, match="never charged"):
+        ledger.store("never", "x")
+
+
+def unusual_seal(ledger, place):
+    with place.open() as other:
+        retire(other, "staff")
+    with pytest.raises(BudgetExceededError, match="retired"):
+        ledger.reserve(claim("a"))
+
+
+def unusual_register(ledger, place):
+    with place.open() as other:
+        register(other, registration(fingerprint="policy-2"))
+    with pytest.raises(LedgerError, match="another version of the policy"):
+        ledger.reserve(claim("a"))
+    assert isinstance(ledger.reserve(claim("a", policy="policy-2")), Pending)
+
+
+UNUSUAL = {k: v for k, v in globals().items() if k.startswith("unusual_")}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_whatever_is_unusual_is_decided_by_a_transaction(place, begun, name):
+    with place.new() as ledger:
+        ask(ledger, place, claim("first"))
+        begun.clear()
+        UNUSUAL[name](ledger, place)
+        assert begun or name == "unusual_size"
+        Checker(place).look(ledger)
+        verified(ledger)
+
+
+@pytest.mark.parametrize("what", [at_once.RESERVE, at_once.STORE], ids=["reserve", "store"])
+def test_who_waited_for_the_lock_writes_nothing_on_what_it_saw_before(place, tmp_path, what):
+    """Another writer, with another head file, commits while the statement waits for the lock.
+
+    What it looked at is older than what it finds; the number of its entry is taken.
+    """
+    other = replace(place, head=str(tmp_path / "elsewhere"))
+    with place.new() as one:
+        ask(one, place, claim("first"))
+        (tmp_path / "elsewhere").write_bytes((tmp_path / place.head).read_bytes())
+        with other.open() as two:
+            ask(two, other, claim("second"))
+            _ = [ask(one, place, claim(name)) for name in ("x", "y")]
+            ask(two, other, claim("z"))
+            if what is at_once.STORE:
+                two.reserve(claim("mine"))
+                one.reserve(claim("hers"))
+                ask(two, other, claim("zz"))
+            refused, done = [], []
+            once = Database.once
+
+            def watched(self, statement, **values):
+                rows = once(self, statement, **values)
+                refused.append((statement is what, len(rows)))
+                return rows
+
+            def work():
+                if what is at_once.RESERVE:
+                    done.append(two.reserve(claim("same")))
+                else:
+                    done.append(two.store("mine", "answer"))
+
+            thread = threading.Thread(target=work)
+
+            def start(step):
+                if step.startswith("before the commit of") and not thread.ident:
+                    Database.once = watched
+                    thread.start()
+                    thread.join(timeout=0.5)  # it has asked for the lock by then
+                    assert not done
+
+            try:
+                one._at_once = lambda *_: False  # a transaction holds the lock
+                with at_steps(start):
+                    first = one.reserve(claim("same"))
+                    thread.join(timeout=60)
+            finally:
+                Database.once = once
+            assert (True, 0) in refused
+            if what is at_once.RESERVE:
+                assert done == [replace(first, resumed=True)]
+            else:
+                assert done[0].answer == "answer"
+            Checker(place).look(one)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE discreet_entry SET hash = repeat('0', 64) WHERE seq = {last}",
+        "DELETE FROM discreet_entry WHERE seq = {last}",
+    ],
+)
+def test_it_builds_on_nothing_but_the_head_of_the_file(place, change):
+    with place.new() as ledger, psycopg.connect(place.address, autocommit=True) as owner:
+        ask(ledger, place, claim("first"))
+        owner.execute(change.format(last=ledger.head.seq))
+        before = ledger.accounts["staff"].spent
+        with pytest.raises(LedgerError, match="taken back to an older state"):
+            ledger.reserve(claim("a"))
+        assert ledger.accounts["staff"].spent == before
+
+
+def test_an_account_that_is_gone_pays_nothing(place):
+    with place.new() as ledger, psycopg.connect(place.address, autocommit=True) as owner:
+        ask(ledger, place, claim("first"))
+        owner.execute("DELETE FROM discreet_account WHERE name = 'staff'")
+        seq = ledger.head.seq
+        with pytest.raises(LedgerError, match="no account"):
+            ledger.reserve(claim("a"))
+        assert ledger.head.seq == seq
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_does_not_write_on_its_parents_connection(place):
+    with place.new() as ledger:
+        ask(ledger, place, claim("first"))
+        codes, inside = [], []
+
+        def fork(step):
+            if step == "in reserve" and not codes:
+                codes.append(None)
+                pid = os.fork()
+                if not pid:
+                    inside.append(True)
+                else:
+                    codes[0] = os.waitpid(pid, 0)[1]
+
+        with at_steps(fork):
+            try:
+                ledger.reserve(claim("a"))
+            except LedgerError as error:
+                os._exit(3 if inside and "process" in str(error) else 4)
+            if inside:
+                os._exit(5)
+        assert os.waitstatus_to_exitcode(codes[0]) == 3
+        ask(ledger, place, claim("b"))
+        assert ledger.accounts["staff"].spent.main == 3 * UNIT
+        Checker(place).look(ledger)
