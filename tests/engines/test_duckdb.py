@@ -19,7 +19,7 @@ import pytest
 from tests.engines import reference
 from tests.engines.contract import EngineContract
 
-from discreet.engines import duckdb as module
+from discreet.engines import running as module
 from discreet.engines.duckdb import DuckDB, _parts
 from discreet.errors import EngineError, ParameterError, QueryError
 from discreet.query import expr as e
@@ -465,7 +465,7 @@ def test_progress_is_shown_where_it_is_asked_for(connection, monkeypatch, capsys
     text = "SELECT count(*) FROM t a JOIN t b ON hash(a.x) % 1000 = b.x % 1000 WHERE a.x < 3000"
     with monkeypatch.context() as patched:
         patched.setattr(module, "bar", Bar)
-        patched.setattr(module, "_PAUSE", 0.001)
+        patched.setattr(module, "PAUSE", 0.001)
         engine._rows(text, progress=True)
     assert seen[0] is True
     assert any(isinstance(p, float) for p in seen[1:])
@@ -480,7 +480,7 @@ def test_the_bar_on_a_terminal(connection, monkeypatch):
 
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(module, "_PAUSE", 0.001)
+    monkeypatch.setattr(module, "PAUSE", 0.001)
     connection.execute("CREATE TABLE t AS SELECT range AS x FROM range(3000000)").fetchall()
     engine = DuckDB.from_connection(connection, table="t")
     engine._rows("SELECT count(*) FROM t a JOIN t b USING (x)", progress=True)

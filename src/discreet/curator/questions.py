@@ -170,7 +170,7 @@ class Questions:
         return found
 
     def priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
-        """The question with its noise, and its statement: decided once for equal questions."""
+        """The question with its noise, and what its engine needs: decided once for equal ones."""
         said = repr((plan.outputs, plan.having, plan.order))  # TRUE and 1 are equal, and differ
         key = (plan, said, target)
         found = self._prices.get(key)
@@ -178,9 +178,13 @@ class Questions:
             question = priced(plan, self._schema, target)
             statement = NOTHING
             if question.request.parts:
-                statement = self._engine.statement(question.request)
+                statement = self._engine.ready(question.request)
             found = self._prices.keep(key, (question, statement))
         return found
+
+    def _statement(self, question: Priced) -> str:
+        """What reads the rows, to be shown."""
+        return self._engine.statement(question.request) if question.request.parts else NOTHING
 
     def _level(self, confidence: Exact | None) -> Fraction:
         if confidence is None:
@@ -260,8 +264,8 @@ class Questions:
             return rollup_explained(
                 plan, self._schema, target, confidence=self._confidence, engine=engine
             )
-        found, statement = self.priced(plan, target)
-        told = statement if with_statement else None
+        found = self.priced(plan, target)[0]
+        told = self._statement(found) if with_statement else None
         return explained(
             found, statement=told, sql=to_sql(plan, self._schema), confidence=self._confidence,
             rows=rows,

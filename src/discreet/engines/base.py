@@ -42,6 +42,13 @@ class Engine(ABC):
     def statement(self, request: Request) -> str:
         """The one SQL statement that answers the request."""
 
+    def ready(self, request: Request) -> str:
+        """What `run` needs of a request, which may be another form of its statement.
+
+        Like it, it refuses what cannot be answered, and reads no row.
+        """
+        return self.statement(request)
+
     @abstractmethod
     def run(
         self,
@@ -53,8 +60,8 @@ class Engine(ABC):
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order; EngineError if the database fails.
 
-        `statement` is what `statement(request)` returned, if the caller has it already. A database
-        that takes longer than `seconds` is stopped; that is a failure.
+        `statement` is what `statement(request)` or `ready(request)` returned, if the caller has it
+        already. A database that takes longer than `seconds` is stopped; that is a failure.
         """
 
     @abstractmethod

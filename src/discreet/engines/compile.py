@@ -16,7 +16,7 @@ Tested by tests/engines/test_compile.py, tests/engines/test_as_stored.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
@@ -32,10 +32,10 @@ from discreet.engines.parts import Base, aliased, carried, select, sub, where
 from discreet.errors import QueryError
 from discreet.query import expr as e
 from discreet.query.kinds import Day, Flag, Kind, Number, Text
-from discreet.query.request import Cells, Part, Request
-from discreet.query.schema import PerPerson, Schema, Storage
+from discreet.query.request import Bounding, Cells, Part, Request
+from discreet.query.schema import FindBounds, Hidden, PerPerson, Schema, Storage
 
-__all__ = ["Cleaned", "cells", "statement", "tree"]
+__all__ = ["Cleaned", "Whole", "cells", "statement", "tree", "whole"]
 
 Key = int | bool | str | date | None
 _KEPT = 256
@@ -51,7 +51,7 @@ def statement(  # noqa: PLR0913 - all that a statement depends on
     key: str,
     stable: bool = True,
     pretty: bool = False,
-    known: Cleaned | None = None,
+    known: Cleaned | Whole | None = None,
 ) -> str:
     """The one statement that answers a request.
 
@@ -64,7 +64,8 @@ def statement(  # noqa: PLR0913 - all that a statement depends on
         stable: whether the table shows the same rows when a statement reads it twice; a view that
             draws a sample does not, and is then read once.
         pretty: on many lines.
-        known: what was written before of the same relation; not for statements on many lines.
+        known: what was written before of the same relation, not for statements on many lines; or
+            a table of its cleaned rows, which is read instead.
     """
     sql = DIALECTS[dialect]
     made = tree(
@@ -81,7 +82,7 @@ def tree(
     hashing: Hashing,
     key: str,
     stable: bool = True,
-    known: Cleaned | None = None,
+    known: Cleaned | Whole | None = None,
 ) -> Node:
     """The statement as a tree."""
     if not request.parts:
@@ -154,23 +155,60 @@ class Cleaned:
         return found[1].copy()
 
 
-def _base(request: Request, sql: Dialect, relation: Node, known: Cleaned | None) -> _Made:
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The cleaned rows of a relation with all declared columns, kept as a table called `rows`.
+
+    Attributes:
+        text: selects them.
+        names: what each column is called there; the person is p.
+    """
+
+    text: str
+    names: Mapping[str, str]
+
+
+def whole(schema: Schema, *, dialect: str, relation: Node) -> Whole | None:
+    """All that questions may read of a relation; None where a column cannot be read."""
+    sql = DIALECTS[dialect]
+    usable = [n for n, said in schema.columns.items() if not isinstance(said, Hidden | FindBounds)]
+    names = {title: f"c{i}" for i, title in enumerate(usable)}
+    people = Part((), (), Bounding("none"), people=True)
+    try:
+        made = _cleaned(Request(schema, None, (people,)), sql, relation, names)
+    except QueryError:
+        return None
+    return Whole(sql.render(made), names)
+
+
+def _kept(request: Request, names: Mapping[str, str]) -> exp.Select:
+    """Columns of the table of cleaned rows."""
+    titles = [*_person_names(request), *names.values()]
+    return select(carried(titles, "r"), exp.Table(this=name("rows"), alias=_ALIAS.copy()))
+
+
+_ALIAS = exp.TableAlias(this=name("r"))
+
+
+def _base(request: Request, sql: Dialect, relation: Node, known: Cleaned | Whole | None) -> _Made:
     needed = _needed(request)
     asked = needed if request.where is None else [*needed, request.where]
     used = list(
         dict.fromkeys(n.name for node in asked for n in e.walk(node) if isinstance(n, e.Column))
     )
     names = {column_name: f"c{i}" for i, column_name in enumerate(used)}
+    clean: Callable[[], exp.Select] = partial(_cleaned, request, sql, relation, names)
+    if isinstance(known, Whole):
+        names = {column_name: known.names[column_name] for column_name in used}
+        clean, known = partial(_kept, request, names), None
     plain = all(isinstance(node, e.Column) for node in needed)
     if plain and request.where is None:
-        bare_rows = _cleaned(request, sql, relation, names)
-        return _Made(bare_rows, {n: names[n.name] for n in needed if isinstance(n, e.Column)})
+        return _Made(clean(), {n: names[n.name] for n in needed if isinstance(n, e.Column)})
     translate = Translator(sql, columns=names, tables=request.schema.tables)
     values = [(f"x{i}", translate(node)) for i, node in enumerate(needed)]
     condition = None if request.where is None else translate(request.where)
     person = _person_names(request)
     passed = [*person, *names.values()]
-    clean = partial(_cleaned, request, sql, relation, names)
     rows: Node = clean() if known is None else known.written(request, sql, used, clean)
     for level in translate.levels:
         rows = _levelled(rows, level, passed, request.schema, sql)

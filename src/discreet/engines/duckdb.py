@@ -1,8 +1,8 @@
 """DuckDB, inside this process: files, tables in memory, DuckDB databases.
 
 Files, tables in memory and database files are read through a connection of our own, which may read
-these files and nothing else: external access is off, no extension is loaded, the configuration is
-locked, databases are opened read-only. A connection that is handed in stays the owner's: its tables
+these files and nothing else (`own`). Rows of files that are asked again are kept in memory while
+the files stay as they are (`kept`). A connection that is handed in stays the owner's: its tables
 are read through a cursor, with the few session settings that the meaning of a statement needs.
 
 Column names and types come from DESCRIBE: no row is read for them. CSV is all text, its names are
@@ -14,28 +14,23 @@ Tested by tests/engines/test_duckdb.py
 from __future__ import annotations
 
 import re
-import tempfile
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
-from concurrent.futures import TimeoutError as Late
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Lock, Thread
-from time import monotonic
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlglot import exp
 
 from discreet.engines.base import Engine, Hashing
-from discreet.engines.compile import Cleaned, cells, columns_used, statement
+from discreet.engines.compile import Cleaned, Whole, cells, columns_used, statement, whole
 from discreet.engines.delimited import check_names, csv_relation, header
 from discreet.engines.dialects import column, name
-from discreet.engines.progress import bar
-from discreet.errors import EngineError, ParameterError
-from discreet.exact import whole
+from discreet.engines.kept import Files, Rows
+from discreet.engines.own import SESSION, failing, own, quoted
+from discreet.engines.running import fetched
+from discreet.errors import ParameterError
 from discreet.query.request import Cells, Request
-from discreet.query.schema import PerPerson, Storage
+from discreet.query.schema import PerPerson, Schema, Storage
 
 if TYPE_CHECKING:
     import duckdb
@@ -57,26 +52,14 @@ _MADE: dict[Storage, str] = {
     "timestamp": "TIMESTAMP", "other": "VARCHAR",
 }  # fmt: skip
 _REPLACED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "UHUGEINT")
-_LOCKED = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "python_enable_replacements": "false",
-    "enable_progress_bar": "true",
-    "enable_progress_bar_print": "false",
-    "enable_external_access": "false",
-    "lock_configuration": "true",
-}
-"""What is set on a connection of our own, in this order."""
-_SESSION = {
-    "default_collation": "'binary'",
-    "TimeZone": "'UTC'",
-    "enable_progress_bar": "true",
-    "enable_progress_bar_print": "false",
-}
-"""What is set for the cursor of a connection that was handed in."""
-_PAUSE = 0.1
-"""Seconds between two looks at a running statement."""
+_REMEMBERED = 8
+"""So many declarations of the same table are remembered; then all are forgotten."""
+
+
+class _OfKept(str):
+    """A statement over the rows that are kept."""
+
+    __slots__ = ()
 
 
 class DuckDB(Engine):
@@ -88,6 +71,7 @@ class DuckDB(Engine):
         relation: the table, as it stands after FROM.
         stable: whether a statement that reads the table twice sees the same rows; of a view nobody
             knows, and it is read once.
+        files: the files that the table is made of, if their rows may be kept.
         hashing: which hash chooses rows where people are sampled.
         key: the key of that hash.
     """
@@ -100,10 +84,14 @@ class DuckDB(Engine):
         relation: exp.Expr,
         *,
         stable: bool = True,
+        files: Files | None = None,
         hashing: Hashing = "engine",
         key: str = "discreet",
     ) -> None:
         self._connection = connection
+        self._files = files
+        self._wholes: dict[int, tuple[Schema, Whole | None]] = {}
+        self._at: tuple[Rows, duckdb.DuckDBPyConnection] | None = None
         self._relation = relation
         self._busy = Lock()
         self.hashing, self.key = hashing, key
@@ -145,9 +133,10 @@ class DuckDB(Engine):
             relation = csv_relation(listed, header(files, between), between)
         else:
             relation = _function("read_parquet", listed)
-        with _failing("the files could not be read"):
-            connection = _own(files, threads=threads)
-            engine = cls(connection, relation, hashing=hashing, key=key)
+        with failing("the files could not be read"):
+            connection = own(files, threads=threads)
+            rows = Files.of(files, kind, threads)
+            engine = cls(connection, relation, files=rows, hashing=hashing, key=key)
             if kind == "parquet":
                 engine._check_parquet(listed, files)
         return engine
@@ -165,8 +154,8 @@ class DuckDB(Engine):
         check_names([str(c) for c in getattr(frame, "column_names", None) or frame.columns])
         if type(frame).__module__.partition(".")[0] == "pandas":
             frame = _plain_pandas(frame)
-        with _failing("the table in memory could not be read"):
-            connection = _own([], threads=threads)
+        with failing("the table in memory could not be read"):
+            connection = own([], threads=threads)
             connection.register("rows", frame)
             engine = cls(connection, _table("rows"), hashing=hashing, key=key)
             if type(frame).__module__.startswith("pyarrow"):
@@ -182,8 +171,8 @@ class DuckDB(Engine):
             f"TRY_CAST(unnest(?::VARCHAR[]) AS {_MADE[storage]}) AS {name(title).sql('duckdb')}"
             for title, (storage, _) in columns.items()
         ]
-        with _failing("the table could not be made"):
-            connection = _own([], threads=1)
+        with failing("the table could not be made"):
+            connection = own([], threads=1)
             text = f"CREATE TABLE rows AS SELECT {', '.join(made)}"
             connection.execute(text, [list(values) for _, values in columns.values()]).fetchall()
             return cls(connection, _table("rows"))
@@ -201,8 +190,8 @@ class DuckDB(Engine):
         """A table of a DuckDB database file, opened read-only."""
         database = str(Path(path).resolve())
         parts = _parts(table)
-        with _failing("the DuckDB file could not be opened, or has no such table"):
-            connection = _own([], threads=threads, database=database)
+        with failing("the DuckDB file could not be opened, or has no such table"):
+            connection = own([], threads=threads, database=database)
             at = ["data", *(parts if len(parts) > 1 else ["main", *parts])]
             stable = _is_table(connection, at)
             return cls(connection, _table(*at), stable=stable, hashing=hashing, key=key)
@@ -221,9 +210,9 @@ class DuckDB(Engine):
         Temporary tables and registered frames belong to one connection and are not seen.
         """
         at = _parts(table)
-        with _failing("the connection has no such table that others could read, too"):
+        with failing("the connection has no such table that others could read, too"):
             cursor = connection.cursor()
-            for setting, value in _SESSION.items():
+            for setting, value in SESSION.items():
                 cursor.execute(f"SET SESSION {setting} = {value}").fetchall()
             stable = _is_table(cursor, at)
             return cls(cursor, _table(*at), stable=stable, hashing=hashing, key=key)
@@ -250,6 +239,13 @@ class DuckDB(Engine):
             known=self._cleaned if relation is self._relation else None,
         )
 
+    def ready(self, request: Request) -> str:
+        """The statement over kept rows, where rows can be kept; else the usual one."""
+        found = self._whole(request.schema)
+        if found is None:
+            return self.statement(request)
+        return _OfKept(self._over_kept(request, found))
+
     def run(
         self,
         request: Request,
@@ -259,54 +255,70 @@ class DuckDB(Engine):
         seconds: float | None = None,
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order; a progress bar where one is asked for."""
-        text = self.statement(request) if statement is None else statement
-        return cells(request, self._rows(text, progress=progress, seconds=seconds))
+        made, rows = self._whole(request.schema), None
+        if self._files is not None and made is not None:
+            rows = self._files.rows(made.text)
+        if rows is not None and made is not None:
+            ready = isinstance(statement, _OfKept)
+            text = statement if ready else self._over_kept(request, made)
+            return cells(request, self._from_kept(rows, str(text), seconds))
+        if statement is None or isinstance(statement, _OfKept):
+            statement = self.statement(request)
+        return cells(request, self._rows(statement, progress=progress, seconds=seconds))
 
     def ping(self) -> None:
         """Let DuckDB answer a question about no table."""
-        with self._busy, _failing("DuckDB could not answer"):
+        with self._busy, failing("DuckDB could not answer"):
             self._connection.execute("SELECT 1").fetchall()
 
     def close(self) -> None:
         """Close the connection, or the cursor of the one that was handed in."""
         with self._busy:
+            self._at = None
             self._connection.close()
+
+    # kept rows
+
+    def _whole(self, schema: Schema) -> Whole | None:
+        """What is kept of the files under a declaration."""
+        if self._files is None:
+            return None
+        found = self._wholes.get(id(schema))
+        if found is None:
+            relation = self._with_types(schema, [n for n in schema.columns if n in self._types])
+            made = whole(schema, dialect=self.dialect, relation=relation)
+            if len(self._wholes) >= _REMEMBERED:
+                self._wholes.clear()
+            found = self._wholes[id(schema)] = (schema, made)  # its id stays its own
+        return found[1]
+
+    def _over_kept(self, request: Request, made: Whole) -> str:
+        return statement(
+            request, dialect=self.dialect, relation=self._relation, hashing=self.hashing,
+            key=self.key, stable=True, known=made,
+        )  # fmt: skip
+
+    def _from_kept(self, rows: Rows, text: str, seconds: float | None) -> list[tuple[Any, ...]]:
+        """The rows of a statement over what is kept; whatever fails, that is not kept any more."""
+        with self._busy, failing("DuckDB could not answer"):
+            if self._at is None or self._at[0] is not rows:
+                self._at = rows, rows.cursor()
+            try:
+                return fetched(self._at[1], text, seconds=seconds)
+            except BaseException:
+                self._at = None
+                if self._files is not None:
+                    self._files.forget(rows)
+                raise
 
     # inside
 
     def _rows(
         self, text: str, *, progress: bool = False, seconds: float | None = None
     ) -> list[tuple[Any, ...]]:
-        """The rows of one statement, computed in a thread, so that an interrupt is heard."""
-        answer: Future[list[tuple[Any, ...]]] = Future()
-        latest = float("inf") if seconds is None else monotonic() + seconds
-        with self._busy, _failing("DuckDB could not answer"):
-            thread = Thread(target=self._fulfil, args=(answer, text), daemon=True)
-            thread.start()
-            try:
-                with bar(shown=progress) as advance:
-                    while True:
-                        try:
-                            # an endless wait may hear no interrupt
-                            return answer.result(max(min(_PAUSE, latest - monotonic()), 0))
-                        except Late:
-                            if answer.done():
-                                raise
-                            if monotonic() >= latest:
-                                problem = f"DuckDB was stopped: it took longer than {seconds} s"
-                                raise EngineError(problem) from TimeoutError(problem)
-                            advance(self._connection.query_progress())
-            finally:
-                while not answer.done():  # interrupted
-                    self._connection.interrupt()
-                    wait([answer], timeout=_PAUSE)
-                thread.join()
-
-    def _fulfil(self, answer: Future[list[tuple[Any, ...]]], text: str) -> None:
-        try:
-            answer.set_result(self._connection.execute(text).fetchall())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is awaited
-            answer.set_exception(error)
+        """The rows of one statement."""
+        with self._busy, failing("DuckDB could not answer"):
+            return fetched(self._connection, text, progress=progress, seconds=seconds)
 
     def _described(self) -> dict[str, str]:
         select = exp.Select(expressions=[exp.Star()]).from_(self._relation.copy())
@@ -329,9 +341,12 @@ class DuckDB(Engine):
 
     def _read_as(self, request: Request) -> exp.Expr:
         """The table; where a column needs it, with types that mean the same on every engine."""
-        unit = request.schema.unit
+        return self._with_types(request.schema, list(columns_used(request)))
+
+    def _with_types(self, schema: Schema, titles: Sequence[str]) -> exp.Expr:
+        unit = schema.unit
         person = unit.column if isinstance(unit, PerPerson) else None
-        used = dict.fromkeys(columns_used(request))
+        used = dict.fromkeys(titles)
         replaced = {
             title: _replaced(title, self._types[title])
             for title in used
@@ -405,7 +420,7 @@ def _table(*parts: str) -> exp.Expr:
 
 def _is_table(connection: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> bool:
     """Whether a name is a table's for certain, and not a view's."""
-    *above, title = (_quoted(part) for part in parts)
+    *above, title = (quoted(part) for part in parts)
     schema, database = above[-1:] or ["current_schema()"], above[-2:-1] or ["current_database()"]
     text = f"""
         SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower({title})
@@ -431,51 +446,3 @@ def _plain_pandas(frame: Any) -> Any:
 
 def _is_missing(value: object) -> bool:
     return value is None or value != value or str(value) in ("<NA>", "NaT")  # noqa: PLR0124
-
-
-# connections
-
-
-def _own(
-    files: Sequence[str], *, threads: int | None, database: str | None = None
-) -> duckdb.DuckDBPyConnection:
-    """A connection in memory that may read these files and nothing else."""
-    import duckdb  # noqa: PLC0415 - importing discreet stays cheap
-
-    connection = duckdb.connect(":memory:")
-
-    def run(text: str) -> None:
-        connection.execute(text).fetchall()
-
-    if threads is not None:
-        run(f"SET threads = {whole(threads, name='threads', at_least=1, at_most=1024)}")
-    spill = Path(tempfile.gettempdir()) / f"discreet-{uuid.uuid4().hex}"
-    run(f"SET temp_directory = {_quoted(str(spill))}")
-    if database is not None:
-        run(f"ATTACH {_quoted(database)} AS data (READ_ONLY)")
-    if files:
-        run(f"SET allowed_paths = [{', '.join(map(_quoted, files))}]")
-    for setting, value in _SESSION.items():
-        run(f"SET {setting} = {value}")
-    for setting, value in _LOCKED.items():
-        run(f"SET {setting} = {value}")
-    return connection
-
-
-def _quoted(text: str) -> str:
-    if "\0" in text:
-        raise ParameterError("path", text, "must not hold the character NUL")
-    return exp.Literal.string(text).sql(dialect="duckdb")
-
-
-@contextmanager
-def _failing(problem: str) -> Iterator[None]:
-    """DuckDB's failures as `EngineError`; its own words, which may quote rows, are the cause."""
-    import duckdb  # noqa: PLC0415 - importing discreet stays cheap
-
-    try:
-        yield
-    except duckdb.Error as error:
-        raise EngineError(problem) from error
-    except EngineError as error:
-        raise EngineError(problem) from error.__cause__

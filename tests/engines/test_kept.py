@@ -1,0 +1,309 @@
+"""Rows that are kept: the same answers as from the files, for as long as the files stay."""
+
+import os
+import threading
+import time
+
+import pyarrow.parquet as pq
+import pytest
+from tests.engines import contract, corpus
+from tests.engines.test_duckdb import table_of
+
+from discreet.engines import kept
+from discreet.engines.duckdb import DuckDB
+from discreet.errors import EngineError
+from discreet.query import expr as e
+from discreet.query.kinds import Flag
+from discreet.query.request import Bounding, Part, Request, Total
+from discreet.query.schema import (
+    Boolean,
+    Bounds,
+    Dates,
+    FindBounds,
+    FreeText,
+    Hidden,
+    Keys,
+    PerPerson,
+    Schema,
+)
+
+COLUMNS = {
+    "group": Keys(["a", "b", "it's"]),
+    "size": Bounds(0, 100, "0.5"),
+    "whole": Bounds(-5, 5),
+    "flag": Boolean(),
+    "day": Dates("2020-01-01", "2021-12-31"),
+    "text": FreeText(),
+    "secret": Hidden(),
+    "later": FindBounds(epsilon=1),
+}
+LINES = [
+    "person,group,size,whole,flag,day,text,secret,later",
+    "p1,a,1.25,3,true,2020-02-01,x,s,1",
+    "p1,a,99,-9,f,2019-01-01,,s,2",
+    "p1,b,nan,x,maybe,2020-13-01,y,s,3",
+    ",a,1,1,true,2020-02-01,x,s,4",
+    "p2,it's,1e9,5,1,2021-12-31 23:00:00,ü,s,5",
+    "p2,other,-3,4,0,2030-01-01,x,s,6",
+    "p3,b,0.25,0,,,x,s",
+    "p4,b,50,1,t,2020-06-30,x,s,8",
+] * 3
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(kept, "RESTED", -1.0)
+
+
+@pytest.fixture
+def path(tmp_path):
+    made = tmp_path / "rows.csv"
+    made.write_text("\n".join(dict.fromkeys(LINES[:1])) + "\n" + "\n".join(LINES[1:9] * 3) + "\n")
+    return made
+
+
+def opened(path, **more):
+    kind = "csv" if path.suffix == ".csv" else "parquet"
+    return DuckDB.from_files([path], kind=kind, hashing="portable", key="k", **more)
+
+
+def schema_of(engine, columns=COLUMNS):
+    return Schema("t", PerPerson("person", max_rows=2), columns, engine.storage, {}, 10**6)
+
+
+def asked(schema):
+    """Requests of every shape: keys, sums, conditions, people, all ways of bounding."""
+
+    def at(name):
+        return e.Column(name, schema.kind(name))
+
+    ways = [
+        Bounding("none"), Bounding("sample", rows=1, groups=1), Bounding("clamp", rows=2, groups=1),
+        Bounding("weight", rows=2, scale=1 << 10),
+    ]  # fmt: skip
+    names = ["group", "whole", "flag", "day", "text"]
+    where = e.Compare("<", at("size"), e.Literal(100, schema.kind("size")), Flag())
+    for way in ways:
+        for condition in (None, where):
+            sums = (Total(), Total(at("size")), Total(at("whole"), 1, schema.kind("whole").low))
+            parts = [Part((at(name),), sums, way) for name in names]
+            yield Request(schema, condition, tuple(parts))
+    yield Request(schema, where, (Part((at("group"),), (), Bounding("none"), people=True),))
+    yield Request(schema, None, (Part((), (), Bounding("none"), spread=(1, 3)),))
+    yield Request(schema, None, (Part((), (Total(),), Bounding("none")),))
+
+
+def keep(engine, request):
+    """Ask until the rows are kept."""
+    for _ in range(2):
+        engine.run(request)
+    engine._files.settled()
+    assert engine._files._kept
+    return engine
+
+
+def is_kept(engine, request):
+    return engine._files.rows(engine._whole(request.schema).text) is not None
+
+
+def test_kept_rows_answer_like_the_file(path):
+    engine = opened(path)
+    schema = schema_of(engine)
+    requests = list(asked(schema))
+    before = [engine._rows(engine.statement(request)) for request in requests]
+    keep(engine, requests[0])
+    for request, rows in zip(requests, before, strict=True):
+        assert "READ_CSV" not in engine.ready(request)
+        found = engine._from_kept(engine._files.rows(engine._whole(schema).text),
+                                  str(engine.ready(request)), None)  # fmt: skip
+        assert sorted(map(repr, found)) == sorted(map(repr, rows))
+        assert engine.run(request) == engine.run(request, engine.ready(request))
+        assert engine.run(request, engine.statement(request)) == engine.run(request)
+
+
+def test_the_corpus_from_kept_rows(tmp_path, monkeypatch):
+    """Requests of the contract, odd values of every stored type included."""
+    rows = corpus.main_rows()
+    pq.write_table(table_of(rows, corpus.TYPES), tmp_path / "rows.parquet")
+    engine = opened(tmp_path / "rows.parquet")
+    monkeypatch.setattr(kept, "MOST", 100)
+    answered = 0
+    for request in list(contract.REQUESTS.values())[::4]:
+        if engine._whole(request.schema) is None:
+            continue
+        if not is_kept(engine, request):
+            keep(engine, request)
+        contract.check(engine, rows, request)
+        answered += 1
+    assert answered >= 50
+
+
+def test_a_changed_file_is_read_again(path):
+    engine = opened(path)
+    request = list(asked(schema_of(engine)))[-1]
+    keep(engine, request)
+    assert is_kept(engine, request)
+    before = engine.run(request)[0][()][0]
+    with path.open("a") as more:
+        more.write("p9,a,1,1,true,2020-02-01,x,s,1\n")
+    assert engine.run(request)[0][()][0] == before + 1
+    keep(engine, request)
+    assert engine.run(request)[0][()][0] == before + 1
+    size, times = path.stat().st_size, path.stat()
+    text = path.read_text().replace("p9,a,1", ",a,100").encode()
+    path.write_bytes(text)  # as long as before, with the times of before
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert path.stat().st_size == size
+    assert engine.run(request)[0][()][0] == before
+
+
+def test_a_replaced_or_missing_file_is_not_answered_from_memory(path, tmp_path):
+    engine = opened(path)
+    request = list(asked(schema_of(engine)))[-1]
+    keep(engine, request)
+    other = tmp_path / "other.csv"
+    other.write_text(LINES[0] + "\n" + LINES[1] + "\n")
+    other.replace(path)
+    assert engine.run(request)[0][()] == (1,)
+    keep(engine, request)
+    path.unlink()
+    with pytest.raises(EngineError):
+        engine.run(request)
+
+
+def test_what_changed_a_moment_ago_is_not_kept(path, monkeypatch):
+    monkeypatch.setattr(kept, "RESTED", 60.0)
+    engine = opened(path)
+    request = list(asked(schema_of(engine)))[-1]
+    for _ in range(4):
+        engine.run(request)
+    assert engine._files._reading is None
+    assert not engine._files._kept
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept(path, monkeypatch):
+    engine = opened(path)
+    request = list(asked(schema_of(engine)))[-1]
+    inner = kept.Files._made
+
+    def made(files, text, size):
+        path.write_text(path.read_text() + "p9,a,1,1,true,2020-02-01,x,s,1\n")
+        return inner(files, text, size)
+
+    monkeypatch.setattr(kept.Files, "_made", made)
+    for _ in range(2):
+        engine.run(request)
+    engine._files.settled()
+    assert not engine._files._kept
+
+
+def test_only_what_is_asked_again_and_small_enough_is_kept(path, monkeypatch):
+    engine = opened(path)
+    request = list(asked(schema_of(engine)))[-1]
+    engine.run(request)
+    assert engine._files._reading is None
+    assert not engine._files._kept
+    monkeypatch.setitem(kept.LARGEST, "csv", 100)
+    for _ in range(4):
+        engine.run(request)
+    engine._files.settled()
+    assert not engine._files._kept
+
+
+def test_what_cannot_be_kept_is_read_from_its_file(path, monkeypatch):
+    engine = opened(path)
+    request = list(asked(schema_of(engine)))[-1]
+    before, tries = engine.run(request), []
+
+    def failing(*_):
+        tries.append(1)
+        raise MemoryError
+
+    monkeypatch.setattr(kept.Files, "_made", failing)
+    for _ in range(5):
+        assert engine.run(request) == before
+        engine._files.settled()
+    assert tries == [1]
+
+
+def test_engines_on_the_same_files_share_what_is_kept(path):
+    one, other = opened(path), opened(path)
+    request = list(asked(schema_of(one)))[-1]
+    keep(one, request)
+    assert is_kept(other, request)
+    assert other.run(request) == one.run(request)
+    one.close()
+    assert other.run(request)
+    files = one._files
+    assert opened(path, threads=1)._files is not files
+
+
+def test_declarations_are_kept_apart(path):
+    engine = opened(path)
+    narrow = {**COLUMNS, "whole": Bounds(0, 1)}
+    first, second = schema_of(engine), schema_of(engine, narrow)
+
+    def total(schema):
+        at = e.Column("whole", schema.kind("whole"))
+        return Request(schema, None, (Part((), (Total(at, 1, 0),), Bounding("none")),))
+
+    before = engine.run(total(first)), engine.run(total(second))
+    keep(engine, total(first))
+    keep(engine, total(second))
+    assert len(engine._files._kept) == 2
+    assert (engine.run(total(first)), engine.run(total(second))) == before
+    assert before[0] != before[1]
+
+
+def test_kept_rows_are_locked_like_the_file(path, tmp_path):
+    engine = opened(path)
+    request = list(asked(schema_of(engine)))[-1]
+    keep(engine, request)
+    rows = engine._files.rows(engine._whole(request.schema).text)
+    other = tmp_path / "other.csv"
+    other.write_text("a\n1\n")
+    for text in (
+        f"SELECT * FROM read_csv('{other}')", "SELECT * FROM read_csv('/etc/passwd')",
+        "SET threads = 1", "SET enable_external_access = true", "INSTALL httpfs", "LOAD httpfs",
+        f"ATTACH '{tmp_path / 'x.duckdb'}'", f"COPY (SELECT 1) TO '{tmp_path / 'x.csv'}'",
+    ):  # fmt: skip
+        with pytest.raises(EngineError):
+            engine._from_kept(rows, text, None)
+    cursor = rows.cursor()
+    said = "SELECT current_setting('TimeZone'), current_setting('default_collation')"
+    assert cursor.execute(said).fetchall() == [("UTC", "binary")]
+
+
+def test_kept_rows_that_failed_once_are_let_go(path):
+    engine = opened(path)
+    request = list(asked(schema_of(engine)))[-1]
+    before = engine.run(request)
+    keep(engine, request)
+    rows = engine._files.rows(engine._whole(request.schema).text)
+    with pytest.raises(EngineError):
+        engine._from_kept(rows, "SELECT nothing", None)
+    assert not is_kept(engine, request)
+    assert engine.run(request) == before
+
+
+def test_a_question_of_kept_rows_is_stopped_in_time(path):
+    engine = opened(path)
+    request = list(asked(schema_of(engine)))[-1]
+    keep(engine, request)
+    rows = engine._files.rows(engine._whole(request.schema).text)
+    caught = []
+
+    def ask():
+        text = "SELECT count(*) FROM range(10000000) a, range(100000) b WHERE (a.range*b.range)%7=3"
+        try:
+            engine._from_kept(rows, text, 0.05)
+        except EngineError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=ask)
+    began = time.monotonic()
+    thread.start()
+    thread.join(60)
+    assert time.monotonic() - began < 30
+    assert isinstance(caught[0].__cause__, TimeoutError)
+    assert engine.run(request)
