@@ -1,11 +1,6 @@
 """DuckDB: the contract, its sources, and what it refuses."""
 
-import io
-import os
-import signal
-import sys
 import threading
-import time
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
@@ -19,7 +14,6 @@ import pytest
 from tests.engines import reference
 from tests.engines.contract import EngineContract
 
-from discreet.engines import running as module
 from discreet.engines.duckdb import DuckDB, _parts
 from discreet.errors import EngineError, ParameterError, QueryError
 from discreet.query import expr as e
@@ -432,59 +426,6 @@ def test_what_is_stored_otherwise_is_refused_before_a_row_is_read(locked):
 
 
 # running
-
-
-def test_an_interrupt_stops_the_statement(connection):
-    connection.execute("CREATE TABLE t AS SELECT range AS x FROM range(400000)").fetchall()
-    engine = DuckDB.from_connection(connection, table="t")
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        engine._rows("SELECT count(*) FROM t a, t b WHERE (a.x * b.x) % 7 = 3")
-    assert time.monotonic() - start < 30
-    engine.ping()
-    assert counts(engine, "x", Keys([1, 2])) == {1: 1, 2: 1, None: 399_998}
-
-
-def test_progress_is_shown_where_it_is_asked_for(connection, monkeypatch, capsys):
-    """The bar itself is drawn on terminals only."""
-    connection.execute("CREATE TABLE t AS SELECT range AS x FROM range(3000000)").fetchall()
-    engine = DuckDB.from_connection(connection, table="t")
-    seen = []
-
-    class Bar:
-        def __init__(self, *, shown):
-            seen.append(shown)
-
-        def __enter__(self):
-            return seen.append
-
-        def __exit__(self, *_):
-            pass
-
-    text = "SELECT count(*) FROM t a JOIN t b ON hash(a.x) % 1000 = b.x % 1000 WHERE a.x < 3000"
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "bar", Bar)
-        patched.setattr(module, "PAUSE", 0.001)
-        engine._rows(text, progress=True)
-    assert seen[0] is True
-    assert any(isinstance(p, float) for p in seen[1:])
-    engine._rows("SELECT 1", progress=True)
-    assert capsys.readouterr() == ("", "")
-
-
-def test_the_bar_on_a_terminal(connection, monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(module, "PAUSE", 0.001)
-    connection.execute("CREATE TABLE t AS SELECT range AS x FROM range(3000000)").fetchall()
-    engine = DuckDB.from_connection(connection, table="t")
-    engine._rows("SELECT count(*) FROM t a JOIN t b USING (x)", progress=True)
-    assert "DuckDB is counting" in screen.getvalue()
 
 
 def test_many_threads_may_ask(locked):

@@ -3,7 +3,7 @@
 External access is off, no extension is loaded, the configuration is locked, databases are opened
 read-only: whatever a statement says, it reads the files that were named when the connection was
 made.
-Tested by tests/engines/test_duckdb.py
+Tested by tests/engines/test_own.py
 """
 
 from __future__ import annotations

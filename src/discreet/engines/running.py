@@ -2,7 +2,7 @@
 
 The main thread alone hears an interrupt from the keyboard, and only between two steps of Python:
 there a statement runs in a thread beside it. Everywhere else it runs where it was asked for.
-Tested by tests/engines/test_duckdb.py
+Tested by tests/engines/test_running.py
 """
 
 from __future__ import annotations
