@@ -103,7 +103,7 @@ def keep(engine, request):
 
 
 def is_kept(engine, request):
-    return engine._files.rows(engine._whole(request.schema).text) is not None
+    return engine._files.rows(engine._over_kept(request.schema).of.text) is not None
 
 
 def test_kept_rows_answer_like_the_file(path):
@@ -114,7 +114,7 @@ def test_kept_rows_answer_like_the_file(path):
     keep(engine, requests[0])
     for request, rows in zip(requests, before, strict=True):
         assert "READ_CSV" not in engine.ready(request)
-        found = engine._from_kept(engine._files.rows(engine._whole(schema).text),
+        found = engine._from_kept(engine._files.rows(engine._over_kept(schema).of.text),
                                   str(engine.ready(request)), None)  # fmt: skip
         assert sorted(map(repr, found)) == sorted(map(repr, rows))
         assert engine.run(request) == engine.run(request, engine.ready(request))
@@ -129,7 +129,7 @@ def test_the_corpus_from_kept_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "MOST", 100)
     answered = 0
     for request in list(contract.REQUESTS.values())[::4]:
-        if engine._whole(request.schema) is None:
+        if engine._over_kept(request.schema) is None:
             continue
         if not is_kept(engine, request):
             keep(engine, request)
@@ -259,7 +259,7 @@ def test_kept_rows_are_locked_like_the_file(path, tmp_path):
     engine = opened(path)
     request = list(asked(schema_of(engine)))[-1]
     keep(engine, request)
-    rows = engine._files.rows(engine._whole(request.schema).text)
+    rows = engine._files.rows(engine._over_kept(request.schema).of.text)
     other = tmp_path / "other.csv"
     other.write_text("a\n1\n")
     for text in (
@@ -279,7 +279,7 @@ def test_kept_rows_that_failed_once_are_let_go(path):
     request = list(asked(schema_of(engine)))[-1]
     before = engine.run(request)
     keep(engine, request)
-    rows = engine._files.rows(engine._whole(request.schema).text)
+    rows = engine._files.rows(engine._over_kept(request.schema).of.text)
     with pytest.raises(EngineError):
         engine._from_kept(rows, "SELECT nothing", None)
     assert not is_kept(engine, request)
@@ -290,7 +290,7 @@ def test_a_question_of_kept_rows_is_stopped_in_time(path):
     engine = opened(path)
     request = list(asked(schema_of(engine)))[-1]
     keep(engine, request)
-    rows = engine._files.rows(engine._whole(request.schema).text)
+    rows = engine._files.rows(engine._over_kept(request.schema).of.text)
     caught = []
 
     def ask():

@@ -51,6 +51,8 @@ def part_select(base: Base, part: Part) -> exp.Select:
         return _spread(base, part.spread)
     groups = bounding.groups if part.keys else None
     rows = None if part.people else bounding.rows
+    if part in base.light:
+        return _plain(base, part)
     if bounding.way == "weight":
         return _weighted_people(base, part) if part.people else _weighted(base, part)
     if bounding.way == "none" or (groups is None and rows is None):
@@ -100,14 +102,17 @@ def _clampable(total: Total) -> bool:
 
 
 def _plain(base: Base, part: Part) -> exp.Select:
+    """Every row as it is, with the full weight where there are weights."""
+    scale = part.bounding.scale
     keys = [base.at(node) for node in part.keys]
     if part.people:
         person = column("p", "b")
         personal = isinstance(base.schema.unit, PerPerson)
-        found = exp.Count(this=exp.Distinct(expressions=[person])) if personal else count()
-        totals = [found]
+        found: Node = exp.Count(this=exp.Distinct(expressions=[person])) if personal else count()
+        totals = [found if scale == 1 else exp.Mul(this=found, expression=number(scale))]
     else:
-        totals = [term(base, part, total, "b", None) for total in part.totals]
+        weight = None if scale == 1 else number(scale)
+        totals = [term(base, part, total, "b", weight) for total in part.totals]
     return select([*keyed(keys), *numbered(totals)], base.rows(), group=keys)
 
 

@@ -32,10 +32,13 @@ from discreet.engines.parts import Base, aliased, carried, select, sub, where
 from discreet.errors import QueryError
 from discreet.query import expr as e
 from discreet.query.kinds import Day, Flag, Kind, Number, Text
-from discreet.query.request import Bounding, Cells, Part, Request
-from discreet.query.schema import FindBounds, Hidden, PerPerson, Schema, Storage
+from discreet.query.request import Cells, Part, Request
+from discreet.query.schema import PerPerson, Schema, Storage
 
-__all__ = ["Cleaned", "Whole", "cells", "statement", "tree", "whole"]
+__all__ = [
+    "Cleaned", "Made", "base_rows", "cells", "cleaned_rows", "columns_used", "needed", "over",
+    "person_names", "statement", "tree",
+]  # fmt: skip
 
 Key = int | bool | str | date | None
 _KEPT = 256
@@ -51,7 +54,7 @@ def statement(  # noqa: PLR0913 - all that a statement depends on
     key: str,
     stable: bool = True,
     pretty: bool = False,
-    known: Cleaned | Whole | None = None,
+    known: Cleaned | None = None,
 ) -> str:
     """The one statement that answers a request.
 
@@ -64,8 +67,7 @@ def statement(  # noqa: PLR0913 - all that a statement depends on
         stable: whether the table shows the same rows when a statement reads it twice; a view that
             draws a sample does not, and is then read once.
         pretty: on many lines.
-        known: what was written before of the same relation, not for statements on many lines; or
-            a table of its cleaned rows, which is read instead.
+        known: what was written before of the same relation; not for statements on many lines.
     """
     sql = DIALECTS[dialect]
     made = tree(
@@ -82,17 +84,23 @@ def tree(
     hashing: Hashing,
     key: str,
     stable: bool = True,
-    known: Cleaned | Whole | None = None,
+    known: Cleaned | None = None,
 ) -> Node:
     """The statement as a tree."""
-    if not request.parts:
-        raise QueryError("a request needs at least one part")
     made = _base(request, sql, relation, known)
     base = Base(sql, request.schema, made.names, hashing, key)
-    selects = [part_select(base, part) for part in request.parts]
+    return over(base, made, request.parts, stable=stable)
+
+
+def over(base: Base, made: Made, parts: Sequence[Part], *, stable: bool = True) -> Node:
+    """The statement that answers parts from base rows."""
+    if not parts:
+        raise QueryError("a request needs at least one part")
+    sql = base.sql
+    selects = [part_select(base, part) for part in parts]
     total: Node = selects[0]
     if len(selects) > 1:
-        layout = _Layout(request.parts)
+        layout = _Layout(parts)
         laid = [layout.laid_out(sql, at, one) for at, one in enumerate(selects)]
         total = laid[0]
         for one in laid[1:]:
@@ -115,12 +123,14 @@ _WITH = next(key for key in exp.Select.arg_types if key.startswith("with"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class Made:
+    """Base rows, and what each expression is called there."""
+
     select: exp.Select
     names: dict[e.Expr, str]
 
 
-def _needed(request: Request) -> list[e.Expr]:
+def needed(request: Request) -> list[e.Expr]:
     """The expressions that the parts are made of, each once."""
     found: dict[e.Expr, None] = {}
     for part in request.parts:
@@ -155,70 +165,51 @@ class Cleaned:
         return found[1].copy()
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """The cleaned rows of a relation with all declared columns, kept as a table called `rows`.
+def _base(request: Request, sql: Dialect, relation: Node, known: Cleaned | None) -> Made:
+    used = list(columns_used(request))
+    names = {title: f"c{i}" for i, title in enumerate(used)}
+    clean = partial(cleaned_rows, request, sql, relation, names)
+    if known is None or (request.where is None and all(map(_is_column, needed(request)))):
+        return base_rows(request, sql, names, clean)
+    return base_rows(request, sql, names, lambda: known.written(request, sql, used, clean))
 
-    Attributes:
-        text: selects them.
-        names: what each column is called there; the person is p.
+
+def base_rows(
+    request: Request, sql: Dialect, names: Mapping[str, str], clean: Callable[[], Node]
+) -> Made:
+    """The keys, values and conditions of all parts, from the rows where `where` is true.
+
+    Args:
+        request: what is asked for.
+        sql: the dialect.
+        names: what the cleaned columns that it uses are called.
+        clean: selects them.
     """
-
-    text: str
-    names: Mapping[str, str]
-
-
-def whole(schema: Schema, *, dialect: str, relation: Node) -> Whole | None:
-    """All that questions may read of a relation; None where a column cannot be read."""
-    sql = DIALECTS[dialect]
-    usable = [n for n, said in schema.columns.items() if not isinstance(said, Hidden | FindBounds)]
-    names = {title: f"c{i}" for i, title in enumerate(usable)}
-    people = Part((), (), Bounding("none"), people=True)
-    try:
-        made = _cleaned(Request(schema, None, (people,)), sql, relation, names)
-    except QueryError:
-        return None
-    return Whole(sql.render(made), names)
-
-
-def _kept(request: Request, names: Mapping[str, str]) -> exp.Select:
-    """Columns of the table of cleaned rows."""
-    titles = [*_person_names(request), *names.values()]
-    return select(carried(titles, "r"), exp.Table(this=name("rows"), alias=_ALIAS.copy()))
-
-
-_ALIAS = exp.TableAlias(this=name("r"))
-
-
-def _base(request: Request, sql: Dialect, relation: Node, known: Cleaned | Whole | None) -> _Made:
-    needed = _needed(request)
-    asked = needed if request.where is None else [*needed, request.where]
-    used = list(
-        dict.fromkeys(n.name for node in asked for n in e.walk(node) if isinstance(n, e.Column))
-    )
-    names = {column_name: f"c{i}" for i, column_name in enumerate(used)}
-    clean: Callable[[], exp.Select] = partial(_cleaned, request, sql, relation, names)
-    if isinstance(known, Whole):
-        names = {column_name: known.names[column_name] for column_name in used}
-        clean, known = partial(_kept, request, names), None
-    plain = all(isinstance(node, e.Column) for node in needed)
-    if plain and request.where is None:
-        return _Made(clean(), {n: names[n.name] for n in needed if isinstance(n, e.Column)})
+    parts = needed(request)
+    if request.where is None and all(map(_is_column, parts)):
+        rows = clean()
+        assert isinstance(rows, exp.Select)  # noqa: S101 - written text has a condition above it
+        return Made(rows, {n: names[n.name] for n in parts if isinstance(n, e.Column)})
     translate = Translator(sql, columns=names, tables=request.schema.tables)
-    values = [(f"x{i}", translate(node)) for i, node in enumerate(needed)]
+    values = [(f"x{i}", translate(node)) for i, node in enumerate(parts)]
     condition = None if request.where is None else translate(request.where)
-    person = _person_names(request)
+    person = person_names(request)
     passed = [*person, *names.values()]
-    rows: Node = clean() if known is None else known.written(request, sql, used, clean)
+    rows = clean()
     for level in translate.levels:
         rows = _levelled(rows, level, passed, request.schema, sql)
         passed += [title for title, _ in level.values]
     listed = [*carried(person, "a"), *(aliased(node, title) for title, node in values)]
     made = where(select(listed, sub(rows, "a")), condition)
-    return _Made(made, {node: title for node, (title, _) in zip(needed, values, strict=True)})
+    return Made(made, {node: title for node, (title, _) in zip(parts, values, strict=True)})
 
 
-def _person_names(request: Request) -> list[str]:
+def _is_column(node: e.Expr) -> bool:
+    return isinstance(node, e.Column)
+
+
+def person_names(request: Request) -> list[str]:
+    """What the person is called in the base rows, where it is needed."""
     return ["p"] if _needs_person(request) else []
 
 
@@ -228,7 +219,9 @@ def _needs_person(request: Request) -> bool:
     return any(p.people or p.spread or p.bounding.way != "none" for p in request.parts)
 
 
-def _cleaned(request: Request, sql: Dialect, relation: Node, names: dict[str, str]) -> exp.Select:
+def cleaned_rows(
+    request: Request, sql: Dialect, relation: Node, names: dict[str, str]
+) -> exp.Select:
     """The cleaned columns; where reading one is work, it is read in a subquery of its own."""
     schema = request.schema
     source = relation.copy()
@@ -241,7 +234,7 @@ def _cleaned(request: Request, sql: Dialect, relation: Node, names: dict[str, st
     if not all(_is_plain(node) for node in reads.values()):
         listed = [*kept, *(aliased(node, names[at]) for at, node in reads.items())]
         source = sub(where(select(listed, source), condition), "r")
-        kept, condition = carried(_person_names(request), "r"), None
+        kept, condition = carried(person_names(request), "r"), None
         reads = {at: column(title, "r") for at, title in names.items()}
     loose = _not_computed_with(request) if sql.sums_as_stored else frozenset()
     made = [
@@ -463,5 +456,5 @@ def _as_day(value: object) -> Key:
 
 def columns_used(request: Request) -> Iterator[str]:
     """The names of the columns that a request reads."""
-    nodes = [*_needed(request), *([] if request.where is None else [request.where])]
+    nodes = [*needed(request), *([] if request.where is None else [request.where])]
     yield from dict.fromkeys(n.name for x in nodes for n in e.walk(x) if isinstance(n, e.Column))

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 
 from discreet.engines.base import Engine, Hashing
-from discreet.engines.compile import Cleaned, Whole, cells, columns_used, statement, whole
+from discreet.engines.compile import Cleaned, cells, columns_used, statement
 from discreet.engines.delimited import check_names, csv_relation, header
 from discreet.engines.dialects import column, name
 from discreet.engines.kept import Files, Rows
 from discreet.engines.own import SESSION, failing, own, quoted
 from discreet.engines.running import fetched
+from discreet.engines.shapes import Shapes, whole
 from discreet.errors import ParameterError
 from discreet.query.request import Cells, Request
 from discreet.query.schema import PerPerson, Schema, Storage
@@ -90,7 +91,7 @@ class DuckDB(Engine):
     ) -> None:
         self._connection = connection
         self._files = files
-        self._wholes: dict[int, tuple[Schema, Whole | None]] = {}
+        self._shapes: dict[int, tuple[Schema, Shapes | None]] = {}
         self._at: tuple[Rows, duckdb.DuckDBPyConnection] | None = None
         self._relation = relation
         self._busy = Lock()
@@ -241,10 +242,8 @@ class DuckDB(Engine):
 
     def ready(self, request: Request) -> str:
         """The statement over kept rows, where rows can be kept; else the usual one."""
-        found = self._whole(request.schema)
-        if found is None:
-            return self.statement(request)
-        return _OfKept(self._over_kept(request, found))
+        found = self._over_kept(request.schema)
+        return self.statement(request) if found is None else _OfKept(found.statement(request))
 
     def run(
         self,
@@ -255,13 +254,12 @@ class DuckDB(Engine):
         seconds: float | None = None,
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order; a progress bar where one is asked for."""
-        made, rows = self._whole(request.schema), None
-        if self._files is not None and made is not None:
-            rows = self._files.rows(made.text)
-        if rows is not None and made is not None:
-            ready = isinstance(statement, _OfKept)
-            text = statement if ready else self._over_kept(request, made)
-            return cells(request, self._from_kept(rows, str(text), seconds))
+        over, rows = self._over_kept(request.schema), None
+        if self._files is not None and over is not None:
+            rows = self._files.rows(over.of.text)
+        if rows is not None and over is not None:
+            text = over.statement(request, most=rows.most)
+            return cells(request, self._from_kept(rows, text, seconds))
         if statement is None or isinstance(statement, _OfKept):
             statement = self.statement(request)
         return cells(request, self._rows(statement, progress=progress, seconds=seconds))
@@ -279,24 +277,20 @@ class DuckDB(Engine):
 
     # kept rows
 
-    def _whole(self, schema: Schema) -> Whole | None:
-        """What is kept of the files under a declaration."""
+    def _over_kept(self, schema: Schema) -> Shapes | None:
+        """Statements over what is kept of the files under a declaration."""
         if self._files is None:
             return None
-        found = self._wholes.get(id(schema))
+        found = self._shapes.get(id(schema))
         if found is None:
             relation = self._with_types(schema, [n for n in schema.columns if n in self._types])
-            made = whole(schema, dialect=self.dialect, relation=relation)
-            if len(self._wholes) >= _REMEMBERED:
-                self._wholes.clear()
-            found = self._wholes[id(schema)] = (schema, made)  # its id stays its own
+            of = whole(schema, dialect=self.dialect, relation=relation)
+            how: dict[str, Any] = {"dialect": self.dialect, "hashing": self.hashing}
+            made = None if of is None else Shapes(of, **how, key=self.key)
+            if len(self._shapes) >= _REMEMBERED:
+                self._shapes.clear()
+            found = self._shapes[id(schema)] = (schema, made)  # its id stays its own
         return found[1]
-
-    def _over_kept(self, request: Request, made: Whole) -> str:
-        return statement(
-            request, dialect=self.dialect, relation=self._relation, hashing=self.hashing,
-            key=self.key, stable=True, known=made,
-        )  # fmt: skip
 
     def _from_kept(self, rows: Rows, text: str, seconds: float | None) -> list[tuple[Any, ...]]:
         """The rows of a statement over what is kept; whatever fails, that is not kept any more."""

@@ -11,7 +11,7 @@ been kept. Rows are kept only after a question was charged and answered from the
 Assumes. A change of content shows in a file's times. They are coarse, so that files which were
 changed in the last two seconds are not kept; a program that writes through a memory map without
 flushing may be seen late, as by every other reader.
-Proof. What is kept is what `compile.whole` selects of the same relation, so that a statement over
+Proof. What is kept is what `shapes.whole` selects of the same relation, so that a statement over
 it has the same rows under the same names. Nothing of a question is in it.
 
 Bounded: files of more than `LARGEST` bytes are not kept, and `MOST` declarations of the same files
@@ -46,10 +46,14 @@ Identity = tuple[tuple[int, ...], ...]
 
 
 class Rows:
-    """Kept rows: a table called `rows` in a database of its own."""
+    """Kept rows: a table called `rows` in a database of its own.
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
+    Attributes:
+        most: no person has more rows: private, and for the engine alone; None without people.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, most: int | None) -> None:
+        self._connection, self.most = connection, most
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection to it, for one engine."""
@@ -148,4 +152,8 @@ class Files:
     def _made(self, text: str, size: int) -> Rows:
         connection = own(self._paths, threads=1 if size < SMALL else self._threads)
         connection.execute(f"CREATE TABLE rows AS {text}").fetchall()
-        return Rows(connection)
+        titles = [row[0] for row in connection.execute("DESCRIBE rows").fetchall()]
+        if "p" not in titles:
+            return Rows(connection, None)
+        counted = "SELECT max(n) FROM (SELECT count(*) AS n FROM rows GROUP BY p)"
+        return Rows(connection, int(connection.execute(counted).fetchall()[0][0] or 0))

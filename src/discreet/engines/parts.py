@@ -8,7 +8,7 @@ Tested by tests/engines/test_parts.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sqlglot import exp
 
@@ -43,11 +43,22 @@ MOST = 10**37
 
 
 class Base:
-    """The base rows, by the names of what is in them, and what the parts need beside them."""
+    """The base rows, by the names of what is in them, and what the parts need beside them.
+
+    Args:
+        sql: the dialect.
+        schema: the declaration.
+        names: what each expression is called.
+        hashing: which hash chooses rows and groups.
+        key: the key of that hash.
+        light: parts that no person has too many rows for, so that there is nothing to bound.
+    """
 
     def __init__(
-        self, sql: Dialect, schema: Schema, names: dict[e.Expr, str], hashing: Hashing, key: str
-    ) -> None:
+        self, sql: Dialect, schema: Schema, names: dict[e.Expr, str], hashing: Hashing, key: str,
+        *, light: Collection[Part] = (),
+    ) -> None:  # fmt: skip
+        self.light = light
         self.sql = sql
         self.schema = schema
         self.names = names
