@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from discreet.server.deadlines import at_deadline, padded, room
+from discreet.server.deadlines import Deadline, padded, room
 
 
 class Clock:
@@ -26,34 +26,25 @@ class Clock:
 @pytest.mark.parametrize(
     ("took", "leaves"), [(0, 2), (1.5, 2), (1.999, 2), (2, 4), (3.5, 4), (7, 8)]
 )
-@pytest.mark.parametrize("fails", [False, True])
-def test_outcomes_leave_at_the_next_multiple(monkeypatch, took, leaves, fails):
+def test_outcomes_leave_at_the_next_multiple(monkeypatch, took, leaves):
     clock = Clock(monkeypatch)
 
-    async def work():
-        clock.now += took
-        if fails:
-            raise ValueError("x")
-        return "done"
-
     async def run():
-        return await at_deadline(2, work, clock=clock)
+        due = Deadline(2, clock)
+        clock.now += took
+        await due.over()
 
-    if fails:
-        with pytest.raises(ValueError, match="x"):
-            asyncio.run(run())
-    else:
-        assert asyncio.run(run()) == "done"
+    asyncio.run(run())
     assert clock.now == pytest.approx(100 + leaves)
 
 
 def test_no_deadline_is_no_wait(monkeypatch):
     clock = Clock(monkeypatch)
 
-    async def work():
-        return 1
+    async def run():
+        await Deadline(None, clock).over()
 
-    assert asyncio.run(at_deadline(None, work, clock=clock)) == 1
+    asyncio.run(run())
     assert clock.now == 100
 
 

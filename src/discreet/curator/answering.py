@@ -45,18 +45,20 @@ class Telling:
         confidence: of the intervals.
         found_before: what had to be found for the question, and what that leaks.
         asked_at: when.
+        sql: the question in canonical SQL, if it was written already.
     """
 
     schema: Schema
     confidence: Fraction
     found_before: Sequence[tuple[str, PureLoss]]
     asked_at: datetime
+    sql: str | None = None
 
     def release(self, question: Priced, found: Answered) -> Release:
         """The finished release."""
         return presented(
-            question, found, sql=to_sql(question.plan, self.schema), confidence=self.confidence,
-            found_before=self.found_before, asked_at=self.asked_at,
+            question, found, sql=self.sql or to_sql(question.plan, self.schema),
+            confidence=self.confidence, found_before=self.found_before, asked_at=self.asked_at,
         )  # fmt: skip
 
 

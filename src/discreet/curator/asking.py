@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -130,7 +131,10 @@ class Asking(Questions):
     def supposed(self, question: Question, wanted: Wanted) -> Priced:
         """The question at its price, as if all had been found: refused before a search is paid."""
         plan = self.read(question)
-        return priced(plan, self._if_found, wanted(plan, self._if_found))
+        target = wanted(plan, self._if_found)
+        if self._if_found is self._schema:  # as it will be asked
+            return self.priced(replace(plan, epsilon=None, delta=None, rho=None), target)[0]
+        return priced(plan, self._if_found, target)
 
     def read(self, question: Question) -> Plan:
         """The question as if all had been found; read once, however often it is needed."""

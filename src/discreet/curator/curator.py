@@ -289,7 +289,8 @@ class Curator(Publications):
         priced, statement = asking.priced(plan, target)
         cost = cost_of(priced.losses, family.accounting)
         asking.engine.ping()
-        asked = Asked.of_plan(plan, target, to_sql(plan, asking.schema))
+        sql = to_sql(plan, asking.schema)
+        asked = Asked.of_plan(plan, target, sql)
         claim = claim_of(self.policy, self.version, asking, asked, who, cost, key)
         claim = replace(claim, named=chosen)
         if not claim.public and can_be_made_of_another(priced):
@@ -297,7 +298,7 @@ class Curator(Publications):
             claim = replace(claim, finer=finer_keys(stored, asking, priced))
         return self._settled(
             claim, asking,
-            lambda charged, answering: self._made(asking, priced, statement, charged, answering),
+            lambda found, how: self._made(asking, (priced, statement), sql, found, how),
         )  # fmt: skip
 
     def _settled(self, claim: Claim, asking: Asking, make: Making) -> Record:
@@ -313,7 +314,9 @@ class Curator(Publications):
         text = Kept(record, cells).to_text()
         done = self.ledger.store(claim.key, text, failed=bool(answering.faults))
         reached("before send")
-        return self._handed_out(Kept.from_text(done.answer).record, claim)
+        if done.answer != text:  # somebody else went on with it, and was faster
+            record = Kept.from_text(done.answer).record
+        return self._handed_out(record, claim)
 
     def _published(
         self, decide: Callable[[Asking], Wanted], *, analyst: str | None, dataset: str | None,
@@ -340,14 +343,15 @@ class Curator(Publications):
     def _made(
         self,
         asking: Asking,
-        priced: Priced,
-        statement: str,
+        question: tuple[Priced, str],
+        sql: str,
         charged: Pending,
         answering: Answering,
     ) -> tuple[Release, Cells | None]:
         """The answer to a charged question: from the data, or from the answer it is made of."""
+        priced, statement = question
         at, level = self._clock().replace(microsecond=0), self.policy.defaults.confidence
-        telling = Telling(asking.schema, level, asking.found, at)
+        telling = Telling(asking.schema, level, asking.found, at, sql)
         source = KeyedSource(charged.noise)
         if charged.of:
             finer = finer_answer(self.ledger.answer(charged.of), asking, priced)

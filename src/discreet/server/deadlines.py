@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["at_deadline", "padded", "room"]
+__all__ = ["Deadline", "padded", "room"]
 
-_T = TypeVar("_T")
 _LEAST = 4096
 _CELL = 192
 """Bytes for one number with its interval, its raw value and the commas between."""
@@ -46,24 +45,22 @@ def padded(told: Any, least: int) -> bytes:
     return body.ljust(size)
 
 
-async def at_deadline(
-    seconds: float | None,
-    work: Callable[[], Awaitable[_T]],
-    *,
-    clock: Callable[[], float] | None = None,
-) -> _T:
-    """The outcome of some work, a failure too, at the next multiple of a deadline.
+class Deadline:
+    """When an answer may leave.
 
     Args:
-        seconds: the deadline, after now; None hands it over as soon as it is there.
-        work: what is to be done.
+        seconds: the deadline, after now; None for at once.
         clock: seconds that never go back; the loop's.
     """
-    now = clock or asyncio.get_running_loop().time
-    began = now()
-    try:
-        return await work()
-    finally:
-        if seconds is not None:
-            late = int((now() - began) / seconds)
-            await asyncio.sleep(max(began + (late + 1) * seconds - now(), 0))
+
+    def __init__(self, seconds: float | None, clock: Callable[[], float] | None = None) -> None:
+        self._seconds = seconds
+        self._now = clock or asyncio.get_running_loop().time
+        self._began = self._now()
+
+    async def over(self) -> None:
+        """Wait for the next multiple of the deadline."""
+        if self._seconds is not None:
+            late = int((self._now() - self._began) / self._seconds)
+            until = self._began + (late + 1) * self._seconds
+            await asyncio.sleep(max(until - self._now(), 0))

@@ -93,6 +93,11 @@ class Turns:
         self._each, self._line = each, line
         self._lines: dict[str, tuple[asyncio.Semaphore, int]] = {}
 
+    def is_full(self, name: str) -> bool:
+        """Whether somebody of this name would have to wait."""
+        own = self._lines.get(name)
+        return self._all.locked() or (own is not None and own[0].locked())
+
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[None]:
         """Wait until it is this one's turn; Problem if the line is too long, or too slow."""

@@ -24,7 +24,7 @@ from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.server.api.models import Ask, Errors, KeyHeader, Question
 from discreet.server.api.statuses import statuses
-from discreet.server.deadlines import at_deadline, padded, room
+from discreet.server.deadlines import Deadline, padded, room
 from discreet.server.identity import Askers, in_turn, service_of
 from discreet.server.problems import Problem, problem_of
 from discreet.server.service import Service
@@ -189,8 +189,8 @@ async def handed_out(
 ) -> Response:
     """What becomes of a charged question, at its deadline.
 
-    What cannot even be read is refused without a worker's place, and leaves at the same time as if
-    it had had one: others do not wait for it.
+    What cannot even be read is refused without waiting for a worker's place, gives back one that it
+    has, and leaves at the same time as if it had kept it: others do not wait for it.
 
     Args:
         request: belongs to it.
@@ -200,48 +200,67 @@ async def handed_out(
         deadline: that was asked for.
         size: the length of a refusal.
     """
-    service, state = service_of(request), request.app.state
+    service, state, name = service_of(request), request.app.state, who.person.name
     asked = None if deadline is None else Fraction(str(deadline))
     until = float(service.settings.deadline(asked))
     seconds = until if service.settings.padded else None
-    done = _Work(service, who, work, seconds, size)
-    with state.alone.turn(who.key or who.person.name):
-        async with state.turns.turn(who.person.name):
-            refused = await asyncio.to_thread(done.refused, read)
-        if refused is not None:
-            status, body = await at_deadline(seconds, lambda: asyncio.sleep(0, refused))
-        else:
-            async with state.places.turn(who.person.name):
-                status, body = await at_deadline(
-                    seconds, lambda: asyncio.get_running_loop().run_in_executor(state.workers, done)
-                )
+    done = _Work(service, who, read, work, seconds, size)
+    with state.alone.turn(who.key or name):
+        if state.places.is_full(name):
+            async with state.turns.turn(name):
+                await asyncio.to_thread(done.read)
+        due = Deadline(seconds)
+        if done.refusal is None:
+            async with state.places.turn(name):
+                due = Deadline(seconds)
+                await asyncio.get_running_loop().run_in_executor(state.workers, done)
+                if done.refusal is None:
+                    await due.over()
+        if done.refusal is not None:
+            await due.over()
+    status, body = done.refusal or done.answer
     return Response(body, status, media_type="application/json")
 
 
 class _Work:
-    """One question in a thread: its status and its finished body, never an exception."""
+    """One question in a thread: its status and its finished body, never an exception.
+
+    Attributes:
+        refusal: that of what cannot be read.
+        answer: what came of it else.
+    """
 
     def __init__(
         self,
         service: Service,
         who: Credential,
+        read: Callable[[], object],
         work: Callable[[float | None], tuple[Record, int]],
         seconds: float | None,
         size: int,
     ) -> None:
-        self._service, self._who, self._work = service, who, work
+        self._service, self._who, self._read, self._work = service, who, read, work
         self._seconds, self._size = seconds, size
+        self._is_read = False
+        self.refusal: tuple[int, bytes] | None = None
+        self.answer: tuple[int, bytes] = (500, b"")
 
-    def refused(self, read: Callable[[], object]) -> tuple[int, bytes] | None:
-        """The refusal of what cannot be read; None where it can be."""
+    def read(self) -> None:
+        """Refuse what cannot be read."""
+        self._is_read = True
         try:
-            read()
+            self._read()
         except Exception as error:  # noqa: BLE001 - told in one form, and to the owner
-            return self._told(error)
-        return None
+            self.refusal = self._told(error)
 
-    def __call__(self) -> tuple[int, bytes]:
-        """The answer, or a refusal."""
+    def __call__(self) -> None:
+        """Read it, if it was not yet, and answer it."""
+        if not self._is_read:
+            self.read()
+        if self.refusal is None:
+            self.answer = self._answered()
+
+    def _answered(self) -> tuple[int, bytes]:
         limit = None if self._seconds is None else self._seconds * ENGINE_SHARE
         try:
             record, groups = self._work(limit)
