@@ -166,9 +166,12 @@ def test_a_replaced_or_missing_file_is_not_answered_from_memory(path, tmp_path):
     other.replace(path)
     assert engine.run(request)[0][()] == (1,)
     keep(engine, request)
+    engine.ping()
     path.unlink()
     with pytest.raises(EngineError):
         engine.run(request)
+    with pytest.raises(EngineError, match="not there"):
+        engine.ping()
 
 
 def test_what_changed_a_moment_ago_is_not_kept(path, monkeypatch):

@@ -29,7 +29,7 @@ from discreet.engines.kept import Files, Rows
 from discreet.engines.own import SESSION, failing, own, quoted
 from discreet.engines.running import fetched
 from discreet.engines.shapes import Shapes, whole
-from discreet.errors import ParameterError
+from discreet.errors import EngineError, ParameterError
 from discreet.query.request import Cells, Request
 from discreet.query.schema import PerPerson, Schema, Storage
 
@@ -90,7 +90,7 @@ class DuckDB(Engine):
         key: str = "discreet",
     ) -> None:
         self._connection = connection
-        self._files = files
+        self._files, self._closed = files, False
         self._shapes: dict[int, tuple[Schema, Shapes | None]] = {}
         self._at: tuple[Rows, duckdb.DuckDBPyConnection] | None = None
         self._relation = relation
@@ -265,14 +265,18 @@ class DuckDB(Engine):
         return cells(request, self._rows(statement, progress=progress, seconds=seconds))
 
     def ping(self) -> None:
-        """Let DuckDB answer a question about no table."""
+        """Check that the files are there; else let DuckDB answer a question about no table."""
+        if self._files is not None and not self._closed:
+            if not self._files.there():  # DuckDB itself is in this process, and so are we
+                raise EngineError("a file of the data is not there any more")
+            return
         with self._busy, failing("DuckDB could not answer"):
             self._connection.execute("SELECT 1").fetchall()
 
     def close(self) -> None:
         """Close the connection, or the cursor of the one that was handed in."""
         with self._busy:
-            self._at = None
+            self._at, self._closed = None, True
             self._connection.close()
 
     # kept rows

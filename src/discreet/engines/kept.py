@@ -105,6 +105,10 @@ class Files:
                     work.start()
             return found
 
+    def there(self) -> bool:
+        """Whether all files are there."""
+        return self._identified() is not None
+
     def forget(self, rows: Rows) -> None:
         """Let go of rows that something failed with."""
         with self._lock:
