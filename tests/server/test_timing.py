@@ -22,7 +22,7 @@ from tests.server.running import weak
 from tests.server.twins import only, twins
 
 from discreet.engines.duckdb import DuckDB
-from discreet.server.api import questions
+from discreet.server.deadlines import Deadline
 
 TORTURE = int(os.environ.get("TORTURE", "0"))
 PAIRS = 2_000 if TORTURE else 400
@@ -130,15 +130,14 @@ def test_response_times_tell_nothing(pair, monkeypatch):
         seen.ask(MORE)
 
 
-async def at_once(seconds, work):
+async def at_once(_deadline):
     """What a server must not do."""
-    return await work()
 
 
 @pytest.mark.slow
 def test_an_answer_that_leaves_when_it_is_ready_is_noticed(pair, monkeypatch):
     slower(pair, monkeypatch, 2 * LONGER)
-    monkeypatch.setattr(questions, "at_deadline", at_once)
+    monkeypatch.setattr(Deadline, "over", at_once)
     seen = Classifier(pair, ["c0"])
     seen.ask(60)
     assert abs(seen.auc - 0.5) > 4 * seen.deviation
