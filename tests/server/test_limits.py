@@ -116,3 +116,17 @@ def test_who_waits_too_long_is_told():
             assert list(turns._lines) == ["b"]
 
     asyncio.run(story())
+
+
+def test_who_would_have_to_wait_can_ask_first():
+    async def story():
+        turns = Turns(2, each=1, line=8, longest=30)
+        assert not turns.is_full("a")
+        async with turns.turn("a"):
+            assert turns.is_full("a")
+            assert not turns.is_full("b")
+            async with turns.turn("b"):
+                assert turns.is_full("c")
+        assert not turns.is_full("a")
+
+    asyncio.run(story())
