@@ -22,12 +22,13 @@ CHUNKS = 8
 
 
 def settled(request, cells):
-    """Cells without groups in which there is nothing, which may be missing."""
+    """Cells without groups that may be missing: with nothing in them, or not `listed`."""
     assert len(cells) == len(request.parts)
     found = []
     for part, mapping in zip(request.parts, cells, strict=True):
         keyed = bool(part.keys) or part.spread is not None
-        found.append({k: v for k, v in mapping.items() if any(v) or not keyed})
+        there = {k: v for k, v in mapping.items() if any(v) or not keyed}
+        found.append({k: v for k, v in there.items() if not part.listed or None not in k})
     return found
 
 

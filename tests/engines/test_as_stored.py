@@ -210,3 +210,67 @@ def test_32_bits_stay_32_bits_where_the_bounds_fit(low, high, type_):
     value = cleaned("x", Bounds(low, high, 1), "integer", column("x", "s"), DUCKDB, as_stored=True)
     found = connection.execute(f"SELECT DISTINCT typeof({value.sql('duckdb')}) FROM s").fetchall()
     assert found == [(type_,)]
+
+
+# keys from one to another, as a condition on rows
+
+
+def ranged(type_, *, unit=None, k=range(3, 7)):
+    """A table with keys beyond the declared ones, with missing ones, and at the type's ends."""
+    low, high = RANGES[type_]
+    keys = [None, low, high, *range(max(low, -2), 9)]
+    rows = [
+        {"p": i % 5, "k": keys[i % len(keys)], "b": i % 3, "x": i % 23 - 11} for i in range(120)
+    ]
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE s (p INT, k {type_}, b INT, x TINYINT)")
+    for row in rows:
+        connection.execute("INSERT INTO s VALUES (?, ?, ?, ?)", list(row.values()))
+    columns = {"k": Keys(k), "b": Keys([0, 2]), "x": Bounds(-5, 5, 1)}
+    engine = DuckDB.from_connection(connection, table="s", hashing="portable", key="k")
+    schema = Schema("t", unit or PerRow(), columns, engine.storage, {}, 10**9)
+    return engine, rows, schema, [e.Column(name, schema.kind(name)) for name in "kbx"]
+
+
+COUNT = (Total(),)
+
+
+def of(*keys, way=NONE, listed=True, totals=COUNT, people=False):
+    return Part(keys, () if people else totals, way, people=people, listed=listed)
+
+
+@pytest.mark.parametrize("type_", ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "USMALLINT"])
+def test_rows_without_a_key_are_left_out_by_a_condition(type_):
+    engine, rows, schema, (k, b, x) = ranged(type_)
+    sums = (Total(), Total(x), Total(x, 1, 0))
+    for parts in (
+        (of(k, totals=sums),),
+        (of(k, b, totals=sums), of(k)),
+        (of(b, k), of(k, people=True)),
+    ):
+        request = Request(schema, None, parts)
+        assert '"r"."k" BETWEEN 3 AND 6' in engine.statement(request).partition("WHERE")[2]
+        check(engine, rows, request)
+
+
+def test_where_rows_without_a_key_are_wanted_they_stay():
+    """By a part that has no such key, releases other groups, or bounds people by their rows."""
+    engine, rows, schema, (k, b, _) = ranged("SMALLINT", unit=PerPerson("p"))
+    few = Bounding("weight", 3, scale=12)
+    over = t.compare(">", k, t.constant(4))
+    for where, parts in (
+        (None, (of(k), of(b))),
+        (None, (of(k), of())),
+        (None, (of(k, listed=False),)),
+        (None, (of(k, way=few),)),
+        (None, (of(k), of(k, way=Bounding("sample", 2, 2)))),
+        (None, (of(t.add(k, b)), of(k))),
+        (over, (of(k),)),
+    ):
+        request = Request(schema, where, parts)
+        assert '"r"."k" BETWEEN 3 AND 6 THEN' in engine.statement(request)
+        check(engine, rows, request)
+    engine, rows, schema, (k, _, _) = ranged("SMALLINT", k=[3, 4, 6])
+    request = Request(schema, None, (of(k),))
+    assert "WHERE" not in engine.statement(request)
+    check(engine, rows, request)

@@ -49,7 +49,7 @@ from discreet.exact import shown
 from discreet.query.kinds import WIDEST
 from discreet.query.schema import Boolean, Bounds, Dates, Declared, FreeText, Keys, Storage
 
-__all__ = ["cleaned", "floor_divided", "on_double_grid", "read"]
+__all__ = ["cleaned", "floor_divided", "in_range", "on_double_grid", "read"]
 
 _FAR = 10**60
 _WORDS = ((("true", "t", "1"), True), (("false", "f", "0"), False))
@@ -283,6 +283,21 @@ def _moment(of: date, storage: Storage) -> Node:
     if storage == "date":
         return day(of)
     return cast(exp.Literal.string(f"{of.isoformat()} 00:00:00"), "TIMESTAMP")
+
+
+def in_range(declared: Declared, storage: Storage, value: Node) -> Node | None:
+    """Whether a stored integer is one of the keys, where they are all from one to another.
+
+    None where they are not, or are not stored as integers: a list of keys costs a condition as
+    much as a CASE.
+    """
+    if storage != "integer" or not isinstance(declared, Keys):
+        return None
+    numbers = [v for v in declared.values if isinstance(v, int) and not isinstance(v, bool)]
+    low, high = min(numbers, default=0), max(numbers, default=0)
+    if len(numbers) != len(declared.values) or len(set(numbers)) != high - low + 1:
+        return None
+    return exp.Between(this=value.copy(), low=number(low), high=number(high))
 
 
 def _key(

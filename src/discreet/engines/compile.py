@@ -25,7 +25,7 @@ from sqlglot import exp
 
 from discreet.engines.base import Hashing
 from discreet.engines.bounding import part_select
-from discreet.engines.clean import cleaned, read
+from discreet.engines.clean import cleaned, in_range, read
 from discreet.engines.dialects import DIALECTS, Dialect, Node, cast, column, name, number
 from discreet.engines.expressions import Level, Translator, bare, type_of
 from discreet.engines.parts import Base, aliased, carried, select, sub, where
@@ -155,7 +155,8 @@ class Cleaned:
     ) -> Node:
         """The rows of cleaned columns; made and written out the first time."""
         bare = _not_computed_with(request)
-        key = (id(request.schema), sql.name, *names, _needs_person(request), bare)
+        wanted = _wanted(request)
+        key = (id(request.schema), sql.name, *names, _needs_person(request), bare, wanted)
         found = self._texts.get(key)
         if found is None:
             text = exp.Var(this=sql.render(make()))
@@ -232,17 +233,37 @@ def cleaned_rows(
     }
     kept, condition = _person(request, sql)
     if not all(_is_plain(node) for node in reads.values()):
-        listed = [*kept, *(aliased(node, names[at]) for at, node in reads.items())]
-        source = sub(where(select(listed, source), condition), "r")
+        raw = [*kept, *(aliased(node, names[at]) for at, node in reads.items())]
+        source = sub(where(select(raw, source), condition), "r")
         kept, condition = carried(person_names(request), "r"), None
         reads = {at: column(title, "r") for at, title in names.items()}
     loose = _not_computed_with(request) if sql.sums_as_stored else frozenset()
-    made = [
-        cleaned(at, schema.declaration(at), _storage(schema, at), reads[at], sql, as_stored=bare)
-        for at, bare in ((at, at in loose) for at in names)
-    ]
-    listed = [aliased(node, title) for node, title in zip(made, names.values(), strict=True)]
-    return where(select([*kept, *listed], source), condition)
+    values = []
+    for at, title in names.items():
+        said, stored, value = schema.declaration(at), _storage(schema, at), reads[at]
+        test = in_range(said, stored, value) if at in loose & _wanted(request) else None
+        if test is None:
+            value = cleaned(at, said, stored, value, sql, as_stored=at in loose)
+        else:
+            condition = test if condition is None else exp.And(this=condition, expression=test)
+        values.append(aliased(value, title))
+    return where(select([*kept, *values], source), condition)
+
+
+def _wanted(request: Request) -> frozenset[str]:
+    """The columns that all parts group by, where rows without a key are not wanted by any.
+
+    Such rows can be left out by a condition, which a database checks against the least and the
+    largest value of a column, and knows the range of what is left: a CASE hides both. Where people
+    are bounded, such rows count among a person's rows, and stay.
+    """
+    found: frozenset[str] | None = None
+    for part in request.parts:
+        if not part.listed or part.bounding.way != "none":
+            return frozenset()
+        columns = frozenset(node.name for node in part.keys if isinstance(node, e.Column))
+        found = columns if found is None else found & columns
+    return found or frozenset()
 
 
 def _not_computed_with(request: Request) -> frozenset[str]:

@@ -18,7 +18,7 @@ Tested by tests/query/test_price.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -413,7 +413,8 @@ def _request(
     plan: Plan, schema: Schema, measured: tuple[Measured, ...], *, selects: bool
 ) -> Request:
     keys = tuple(grouping.value for grouping in plan.groupings)
-    parts = [_part(m, keys) for m in measured]
+    listed = all(grouping.keys is not None for grouping in plan.groupings)
+    parts = [replace(_part(m, keys), listed=listed) for m in measured]
     if selects and isinstance(schema.unit, PerPerson):
         most = key_bound(plan, schema.unit)
         bounding = Bounding("none") if schema.unit.trusted else Bounding("sample", None, most)

@@ -7,7 +7,7 @@ answers it exactly is correct. Meaning, in the words of the reference (tests/eng
    rows without a person; keep the rows where `where` is true.
 2. Each `Part` is answered on its own from these rows: bound the people (`Bounding`), group by the
    part's keys, and add up its totals. Groups in which nothing is left may be missing from the
-   result; so may groups whose totals are all 0.
+   result; so may groups whose totals are all 0, and in a `listed` part those without a key.
 3. A part that groups by nothing has exactly one row, on an empty table too.
 Tested by tests/engines/contract.py, through tests/engines/test_duckdb.py and its siblings
 """
@@ -82,6 +82,8 @@ class Part:
     With `spread`, a rising tuple of numbers of rows, there are no keys and no totals: a person
     with R rows falls under the key (i,) of the first spread[i] >= R, or (len(spread),) beyond the
     last, and the one integer is the number of people there. It needs `PerPerson`.
+
+    With `listed`, only groups with all their keys are wanted, because others are not released.
     """
 
     keys: tuple[Expr, ...]
@@ -89,6 +91,7 @@ class Part:
     bounding: Bounding
     people: bool = False
     spread: tuple[int, ...] | None = None
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
