@@ -1,5 +1,7 @@
 """The application around a service: health, failures, the description."""
 
+import time
+
 import pytest
 from tests.server.running import COUNT, prepared, running, weak
 
@@ -19,12 +21,15 @@ def server(tmp_path_factory):
 def test_health(server):
     assert server.get("/health/live", who=None).json == {"live": True}
     assert server.get("/health/ready", who=None).json == {"ready": True}
-    server.app.state.guard.stopping = True
+    guard = server.app.state.guard
+    guard.running, guard.until = guard.running + 1, time.monotonic() + 60  # one is under way
+    guard.stopping = True
     assert server.get("/health/ready", who=None).status == 503
     assert server.get("/health/live", who=None).status == 200
     refused = server.ask()
     assert (refused.status, refused.headers["retry-after"]) == (503, "1")
-    server.app.state.guard.stopping = False
+    guard.stopping = False
+    guard.running -= 1
     assert server.get("/health/ready", who=None).status == 200
 
 
