@@ -46,12 +46,31 @@ _LEAST = 1e-250
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The posterior: levels with beliefs, and the weights of the ways to split by depth."""
+    """The posterior: levels with beliefs, and what was learned of the ways to split, by depth.
+
+    Attributes:
+        measured, prior: what was read, and with which prior.
+        levels: the nodes by depth, with their beliefs.
+        weights: of the ways to split.
+        squares: over the nodes of a depth that are split, the sums of the expected squares of the
+            left count's distance from the even split, and of the count.
+    """
 
     measured: Measured
     prior: Prior
     levels: list[Level]
     weights: Array
+    squares: Array
+
+    def unevenness(self, first: int, last: int) -> float:
+        """The root of the mean square of (left share - even share) at the depths first..last - 1.
+
+        Nodes weigh as the squares of their counts, and each depth twice as much as the one above.
+        1 if nothing is known.
+        """
+        weights = np.exp2(np.arange(first, last))
+        apart, whole = weights @ self.squares[first:last]
+        return float(np.sqrt(apart / whole)) if whole > 0 else 1.0
 
 
 def read(measured: Measured, prior: Prior, *, rounds: int) -> Reading:
@@ -62,10 +81,10 @@ def read(measured: Measured, prior: Prior, *, rounds: int) -> Reading:
     kept = _Kept(levels, prior)
     for again in range(rounds + 1):
         _up(levels, own, weights, kept)
-        found = _down(levels, weights, kept)
+        found, squares = _down(levels, weights, kept)
         if again < rounds:
             weights = prior.learned(found)
-    return Reading(measured, prior, levels, weights)
+    return Reading(measured, prior, levels, weights, squares)
 
 
 class _Kept:
@@ -128,9 +147,12 @@ def _up(levels: list[Level], likelihoods: list[Array], weights: Array, kept: _Ke
         level.up[lost] = own[lost]
 
 
-def _down(levels: list[Level], weights: Array, kept: _Kept) -> Array:
-    """Beliefs and means of all nodes; returns how often each way to split was found, by depth."""
-    found = np.zeros_like(weights)
+def _down(levels: list[Level], weights: Array, kept: _Kept) -> tuple[Array, Array]:
+    """Beliefs and means of all nodes; returns, by depth, how often each way was found, and squares.
+
+    What the squares are is said in `Reading`.
+    """
+    found, squares = np.zeros_like(weights), np.zeros((len(levels), 2))
     levels[0].belief = levels[0].up * _widths(levels[0].grid)
     for depth, level in enumerate(levels):
         _normalise(level)
@@ -146,12 +168,17 @@ def _down(levels: list[Level], weights: Array, kept: _Kept) -> Array:
             belief = level.belief[some].ravel()
             columns = np.flatnonzero(belief > _NEGLIGIBLE)
             split = kept.downwards(depth, start, some, columns)
-            found[depth] += _pass_on(child, split, belief[columns], weights[depth])
-    return found
+            ways, apart = _pass_on(child, split, belief[columns], weights[depth])
+            found[depth] += ways
+            squares[depth] += apart, belief[columns] @ split.counts[1] ** 2
+    return found, squares
 
 
-def _pass_on(child: Level, split: Ways, belief: Array, weights: Array) -> Array:
-    """Carry the belief in counts to the children; returns how much of it went which way."""
+def _pass_on(child: Level, split: Ways, belief: Array, weights: Array) -> tuple[Array, float]:
+    """Carry the belief in counts to the children.
+
+    Returns how much of it went which way, and the expected squares of the distance from even.
+    """
     chances, sums = split.chances(weights)
     total = sums.sum(axis=0)
     known = total > _LEAST
@@ -159,7 +186,9 @@ def _pass_on(child: Level, split: Ways, belief: Array, weights: Array) -> Array:
     chances *= scale
     _spread(child, *split.left, chances)
     _spread(child, *split.right, chances)
-    return np.asarray(sums @ scale)
+    apart = split.counts - split.counts[2]
+    apart *= apart
+    return np.asarray(sums @ scale), float(np.vdot(chances, apart))
 
 
 def _spread(level: Level, at: Array, part: Array, chances: Array) -> None:

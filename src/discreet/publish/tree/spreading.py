@@ -1,9 +1,10 @@
 """How the people of a box are spread over its cells: as smoothly as their numbers allow.
 
 Boxes divide a grid, and of each only the number of people is known. Spread evenly they would step
-at every edge. Here the cells are averaged with their neighbours, and each box is scaled back to its
-number, `ROUNDS` times (Tobler 1979 calls it pycnophylactic): what is dense beside a dense box leans
-towards it, no cell is negative, and every box keeps its number. All of it is post-processing.
+at every edge. Here the cells are averaged with their neighbours, first with those of a wide
+neighbourhood and then of narrower ones, and each time every box is scaled back to its number
+(Tobler 1979 calls it pycnophylactic): what is dense beside a dense box leans towards it, no cell is
+negative, and every box keeps its number. All of it is post-processing.
 Tested by tests/publish/tree/test_spreading.py
 """
 
@@ -18,7 +19,8 @@ __all__ = ["evenly", "smoothly"]
 
 Array = NDArray[Any]
 
-ROUNDS = 16
+REACHES = (8, 8, 4, 4, 2, 1)
+"""How many cells away those lie that a cell is averaged with, round after round."""
 
 
 def evenly(shape: tuple[int, ...], low: list[Array], high: list[Array], values: Array) -> Array:
@@ -39,21 +41,19 @@ def smoothly(shape: tuple[int, ...], low: list[Array], high: list[Array], number
     box = evenly(shape, low, high, np.arange(len(numbers)))
     sizes = np.bincount(box.ravel(), minlength=len(numbers))
     cells = (numbers / sizes)[box]
-    for _ in range(ROUNDS):
-        cells = _averaged(cells)
+    for reach in REACHES:
+        cells = _averaged(cells, reach)
         sums = np.bincount(box.ravel(), weights=cells.ravel(), minlength=len(numbers))
         cells *= np.where(sums > 0, numbers / np.where(sums > 0, sums, 1.0), 0.0)[box]
     return cells
 
 
-def _averaged(cells: Array) -> Array:
-    """Each cell averaged with the two beside it, along each axis; beyond an edge it is itself."""
+def _averaged(cells: Array, reach: int) -> Array:
+    """Each cell averaged with those up to `reach` away along each axis; an edge goes on outside."""
+    width = 2 * reach + 1
     for axis in range(cells.ndim):
-        before = np.moveaxis(cells, axis, 0)
-        after = before.copy()
-        after[1:] += before[:-1]
-        after[:1] += before[:1]
-        after[:-1] += before[1:]
-        after[-1:] += before[-1:]
-        cells = np.moveaxis(after / 3, 0, axis)
-    return np.ascontiguousarray(cells)
+        along = np.moveaxis(cells, axis, 0)
+        ends = np.repeat(along[:1], reach + 1, axis=0), np.repeat(along[-1:], reach, axis=0)
+        upto = np.cumsum(np.concatenate([ends[0], along, ends[1]]), axis=0)
+        cells = np.moveaxis((upto[width:] - upto[:-width]) / width, 0, axis)
+    return np.maximum(np.ascontiguousarray(cells), 0.0)
