@@ -230,3 +230,34 @@ def test_among_few_people_less_is_looked_into():
     assert few.join == pytest.approx(settings.join * 10**join)
     assert settings.among(0) == settings.among(-5) == settings.among(limit / 1000) == few
     assert settings.stop < settings.among(limit / 3).stop < few.stop
+
+
+@pytest.mark.parametrize(("shape", "people"), [((4096,), 100_000), ((64, 64), 100_000)])
+def test_even_data_are_looked_into_less_than_uneven_ones(shape, people):
+    """With every value as it would be without noise: no more than that is public."""
+    rng = np.random.default_rng(4)
+    even = np.full(shape, people // int(np.prod(shape)))
+    uneven = rng.multinomial(people, rng.dirichlet(np.full(even.size, 0.1))).reshape(shape)
+    asked = []
+    for counts in (even, uneven):
+        cells = Cells.dense(counts)
+        plan = planning(cells.domain, terms_of(epsilon="0.1"), settings_for(cells.domain))
+        request, nodes = next(plan), 0
+        while request is not None:
+            nodes += len(request)
+            try:
+                request = plan.send(cells.count(request.depth, request.node))
+            except StopIteration:
+                request = None
+        asked.append(nodes)
+    assert asked[0] < asked[1] / 4
+
+
+def test_limits_are_higher_where_counts_fall_evenly_but_never_lower_than_supposed():
+    settings = settings_for(Domain((4096,)))
+    assert settings.where(0.9) == settings.where(settings.supposed)
+    assert settings.where(settings.supposed).stop == settings.stop / settings.supposed
+    assert settings.where(settings.supposed / 5).join == pytest.approx(
+        5 * settings.join / settings.supposed
+    )
+    assert np.isfinite(settings.where(0.0).stop)

@@ -133,3 +133,23 @@ def test_what_is_not_kept_is_found_anew(monkeypatch):
     anew = read(measured((32,), rows), PRIOR, rounds=2)
     for one, other in zip(kept.levels, anew.levels, strict=True):
         assert one.belief == pytest.approx(other.belief, rel=1e-9, abs=1e-12)
+
+
+def test_unevenness_is_that_of_the_shares_where_it_is_plain_to_see():
+    """Nearly without noise: nodes weigh as squared counts, and a depth twice the one above."""
+    cells = np.array([600, 200, 100, 100])
+    rows = [(2, node, UNITS, 1000 * count) for node, count in enumerate(cells.tolist())]
+    reading = read(measured((4,), rows), PRIOR, rounds=1)
+    top, low = 0.3**2, (200**2 + 0) / (800**2 + 200**2)
+    assert reading.unevenness(0, 1) == pytest.approx(0.3, abs=0.01)
+    assert reading.unevenness(1, 2) == pytest.approx(low**0.5, abs=0.01)
+    heavy = 1000**2, 2 * (800**2 + 200**2)
+    both = (top * heavy[0] + low * heavy[1]) / sum(heavy)
+    assert reading.unevenness(0, 2) == pytest.approx(both**0.5, abs=0.01)
+
+
+def test_unevenness_heeds_the_real_cells_and_is_1_where_nothing_is_known():
+    """Three cells with as many people each are even, though two of them are on the left."""
+    rows = [(0, 0, UNITS // 2, 300_000), (1, 0, UNITS // 2, 200_000), (1, 1, UNITS // 2, 100_000)]
+    assert read(measured((3,), rows), PRIOR, rounds=1).unevenness(0, 1) < 0.01
+    assert read(measured((4,), [(0, 0, UNITS, 5)]), PRIOR, rounds=0).unevenness(0, 1) == 1

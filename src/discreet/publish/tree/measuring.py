@@ -89,13 +89,13 @@ class Settings:
 
 
 class _Limits(NamedTuple):
+    """The limits of counts times sharpness, where it is known how unevenly counts fall."""
+
     stop: float
     join: float
 
 
 _EVEN = 1e-9
-
-
 SCRAP = UNITS // 256
 """What is left of an account below this is left unused: it would tell next to nothing."""
 

@@ -79,11 +79,12 @@ def read(measured: Measured, prior: Prior, *, rounds: int) -> Reading:
     own = [level.likelihood() for level in levels]
     weights = np.tile(prior.start, (len(levels), 1))
     kept = _Kept(levels, prior)
-    for again in range(rounds + 1):
+    _up(levels, own, weights, kept)
+    found, squares = _down(levels, weights, kept)
+    for _ in range(rounds):
+        weights = prior.learned(found)
         _up(levels, own, weights, kept)
         found, squares = _down(levels, weights, kept)
-        if again < rounds:
-            weights = prior.learned(found)
     return Reading(measured, prior, levels, weights, squares)
 
 

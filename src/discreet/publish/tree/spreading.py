@@ -56,4 +56,4 @@ def _averaged(cells: Array, reach: int) -> Array:
         ends = np.repeat(along[:1], reach + 1, axis=0), np.repeat(along[-1:], reach, axis=0)
         upto = np.cumsum(np.concatenate([ends[0], along, ends[1]]), axis=0)
         cells = np.moveaxis((upto[width:] - upto[:-width]) / width, 0, axis)
-    return np.maximum(np.ascontiguousarray(cells), 0.0)
+    return np.asarray(np.maximum(np.ascontiguousarray(cells), 0.0))
