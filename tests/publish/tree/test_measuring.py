@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.errors import RangeError
+from discreet.errors import BudgetExceededError, RangeError
 from discreet.noise.source import system_source
+from discreet.publish.tree import measuring as module
 from discreet.publish.tree.domain import Cells, Domain
 from discreet.publish.tree.measuring import SCRAP, added, measure, planning, settings_for, stages
 from discreet.publish.tree.terms import UNITS, Concentrated, Pure, terms_of
@@ -261,3 +262,34 @@ def test_limits_are_higher_where_counts_fall_evenly_but_never_lower_than_suppose
         5 * settings.join / settings.supposed
     )
     assert np.isfinite(settings.where(0.0).stop)
+
+
+@pytest.mark.parametrize("kind", PRICES)
+def test_a_plan_that_spends_an_account_twice_is_refused_before_noise_is_drawn(monkeypatch, kind):
+    plain = module._descend
+
+    def greedy(*args):
+        stage = plain(*args)
+        return replace(stage, kept=stage.kept + stage.units)
+
+    monkeypatch.setattr(module, "_descend", greedy)
+    with pytest.raises(BudgetExceededError):
+        transcript(monkeypatch, np.zeros(8, dtype=np.int64), (500, 40, 12), kind=kind)
+
+
+def test_a_true_count_in_a_decision_would_be_caught(monkeypatch):
+    """The fault planted: how far the tree is looked into follows the true count of everybody."""
+    plain = module.Cells.count
+    last = []
+
+    def watched(self, depth, nodes):
+        last.append(int(plain(self, np.array([0]), np.array([0]))[0]))
+        return plain(self, depth, nodes)
+
+    def peeking(self, uneven):
+        return module._Limits(1e9, 1e9) if last[-1] > 1000 else module._Limits(0.1, 0.1)
+
+    monkeypatch.setattr(module.Cells, "count", watched)
+    monkeypatch.setattr(module.Settings, "where", peeking)
+    with pytest.raises(AssertionError):
+        test_what_is_asked_depends_on_published_values_only(monkeypatch, (8,), SCRIPTS[40], "rho")
