@@ -225,12 +225,22 @@ def test_stages_end_at_the_leaves():
 def test_among_few_people_less_is_looked_into():
     settings = settings_for(Domain((4096,)))
     limit, stop, join = settings.scarce
-    assert settings.among(limit) == settings.among(100 * limit) == settings
+    assert settings.among(limit) == settings.among(2 * limit) == settings
     few = settings.among(limit / 10)
     assert few.stop == pytest.approx(settings.stop * 10**stop)
     assert few.join == pytest.approx(settings.join * 10**join)
     assert settings.among(0) == settings.among(-5) == settings.among(limit / 1000) == few
     assert settings.stop < settings.among(limit / 3).stop < few.stop
+
+
+def test_among_many_people_more_is_kept_for_late_stages():
+    settings = settings_for(Domain((4096,)))
+    limit, thrift = settings.plenty
+    assert settings.thrift < thrift
+    assert settings.among(limit) == settings
+    assert settings.among(limit + 1) == replace(settings, thrift=thrift)
+    plane = settings_for(Domain((64, 64)))
+    assert plane.among(10.0**9) == plane
 
 
 @pytest.mark.parametrize(("shape", "people"), [((4096,), 100_000), ((64, 64), 100_000)])

@@ -54,6 +54,9 @@ class Settings:
             0 means never.
         step: how many depths one stage goes down.
         thrift: how much of an account is kept for later stages; more keeps more.
+        plenty: a limit and a thrift: what is kept where the number of people times the sharpness
+            of a whole account seems to be above the limit. Among many people the late stages tell
+            more.
         supposed: how unevenly counts fall, before anything is known, and at most.
         stop: a node is not looked into if its expected count times the sharpness that is left of
             its account, times the unevenness, is below this.
@@ -69,6 +72,7 @@ class Settings:
     again: tuple[float, float]
     step: int
     thrift: float
+    plenty: tuple[float, float]
     supposed: float
     stop: float
     join: float
@@ -80,7 +84,9 @@ class Settings:
         """The settings once the number of people is roughly known, times that sharpness."""
         limit, stop, join = self.scarce
         factor = min(max(limit / max(people, 1.0), 1.0), 10.0)
-        return replace(self, stop=self.stop * factor**stop, join=self.join * factor**join)
+        thrift = self.plenty[1] if people > self.plenty[0] else self.thrift
+        stop, join = self.stop * factor**stop, self.join * factor**join
+        return replace(self, thrift=thrift, stop=stop, join=join)
 
     def where(self, uneven: float) -> _Limits:
         """What counts times sharpness must reach where counts fall so unevenly."""
@@ -104,6 +110,7 @@ LINE = Settings(
     again=(0.2, 300),
     step=3,
     thrift=0.6,
+    plenty=(30_000, 0.8),
     supposed=0.35,
     stop=1.5,
     join=1,
@@ -116,6 +123,7 @@ PLANE = Settings(
     again=(0, 0),
     step=4,
     thrift=1.4,
+    plenty=(0, 1.4),
     supposed=0.45,
     stop=0.9,
     join=0.45,
