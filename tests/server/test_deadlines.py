@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from discreet.server import deadlines
 from discreet.server.deadlines import Deadline, padded, room
 
 
@@ -26,8 +27,17 @@ class Clock:
 @pytest.mark.parametrize(
     ("took", "leaves"), [(0, 2), (1.5, 2), (1.999, 2), (2, 4), (3.5, 4), (7, 8)]
 )
-def test_outcomes_leave_at_the_next_multiple(monkeypatch, took, leaves):
-    clock = Clock(monkeypatch)
+@pytest.mark.parametrize("part", [0, 1 / 2, 1])
+def test_outcomes_leave_after_the_next_multiple(monkeypatch, took, leaves, part):
+    """At a moment of the eighth of a deadline that follows it, drawn anew for each."""
+    clock, drawn = Clock(monkeypatch), []
+
+    class Drawing:
+        def below(self, n):
+            drawn.append(clock.now)
+            return int(part * (n - 1))
+
+    monkeypatch.setattr(deadlines, "system_source", Drawing)
 
     async def run():
         due = Deadline(2, clock)
@@ -35,7 +45,8 @@ def test_outcomes_leave_at_the_next_multiple(monkeypatch, took, leaves):
         await due.over()
 
     asyncio.run(run())
-    assert clock.now == pytest.approx(100 + leaves)
+    assert clock.now == pytest.approx(100 + leaves + 2 * part / deadlines.SPREAD, abs=1e-4)
+    assert drawn == [100 + took]  # not before the work is done
 
 
 def test_no_deadline_is_no_wait(monkeypatch):

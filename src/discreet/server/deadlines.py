@@ -8,7 +8,9 @@ or a machine that is busy for other reasons makes it late.
 Proof. A place among the workers is held to the deadline, whenever the work was done, so that the
 waiting of others does not depend on it either. A body is filled with spaces, which mean nothing in
 JSON, up to a size that is known before a row is read; beyond it, to a power of two of what was
-released.
+released. A machine wakes up a fraction of a millisecond earlier or later by what it did before: so
+an answer leaves at a random moment of the eighth of a deadline that follows it, drawn after all
+work is done, in which such a trace is lost for who has not thousands of answers to average.
 Tested by tests/server/test_deadlines.py
 """
 
@@ -19,7 +21,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from discreet.noise.source import system_source
+
 __all__ = ["Deadline", "padded", "room"]
+
+_STEPS = 1 << 16
+SPREAD = 8
+"""Answers leave within this part of a deadline after it."""
 
 _LEAST = 4096
 _CELL = 192
@@ -59,8 +67,9 @@ class Deadline:
         self._began = self._now()
 
     async def over(self) -> None:
-        """Wait for the next multiple of the deadline."""
+        """Wait for the next multiple of the deadline, and for a random moment after it."""
         if self._seconds is not None:
             late = int((self._now() - self._began) / self._seconds)
-            until = self._began + (late + 1) * self._seconds
+            after = system_source().below(_STEPS) / (_STEPS * SPREAD)
+            until = self._began + (late + 1 + after) * self._seconds
             await asyncio.sleep(max(until - self._now(), 0))
