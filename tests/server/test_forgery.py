@@ -35,13 +35,16 @@ def me(server, *lines, source="127.0.0.1"):
 # keys
 
 
+def other_than(digit):
+    return "0" if digit != "0" else "1"
+
+
 def wrong_keys(key):
     """Near misses of a key: none of them is it."""
     _, which, secret = key.split("_")
-    other = "0" if secret[-1] != "0" else "1"
     return [
-        f"dk_{which}_{secret[:-1]}{other}",
-        f"dk_{which}_{other}{secret[1:]}",
+        f"dk_{which}_{secret[:-1]}{other_than(secret[-1])}",
+        f"dk_{which}_{other_than(secret[0])}{secret[1:]}",
         f"dk_{'0' * 12}_{secret}",
         f"dk_{which}_{secret[:-1]}", f"dk_{which}_{secret}0", f"dk_{which}_", f"dk_{which}",
         f"dk_{which[:6]}_{secret}", f"{which}_{secret}", secret, "", "dk__", "null",
@@ -53,7 +56,9 @@ def wrong_keys(key):
 
 def test_near_misses_of_a_key_open_nothing(server):
     answers = []
-    for number, key in enumerate(wrong_keys(server.keys["alice"])):
+    right = server.keys["alice"]
+    for number, key in enumerate(wrong_keys(right)):
+        assert key != right
         source = f"127.0.1.{number + 1}"
         answers.append(me(server, f"Authorization: Bearer {key}", source=source))
     assert {one.status for one in answers} == {401}
