@@ -297,7 +297,7 @@ def test_the_noise_is_the_key_s():
     wanted = publication(t.schema, t._engine, axes_of("pay", 10, (0, 1000)), None, epsilon=1)
     at = datetime.now(UTC)
     same = [
-        wanted.published({(3,): (50,)}, KeyedSource(bytes([i]) * 32), confidence=Fraction(9, 10),
+        wanted.published([{(3,): (50,)}], KeyedSource(bytes([i]) * 32), confidence=Fraction(9, 10),
                          at=at).to_json()
         for i in (1, 1, 2)
     ]  # fmt: skip

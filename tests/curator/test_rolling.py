@@ -180,7 +180,7 @@ def test_the_noise_is_the_key_s():
     wanted = rolling(t.schema, t._engine, rollup_plan(t.schema, ["region", "band"]), 1)
     at, cells = datetime.now(UTC), {("n", 1): (50,), ("s", 9): (70,)}
     made = [
-        wanted.published(cells, KeyedSource(bytes([i]) * 32), confidence=Fraction(9, 10), at=at)
+        wanted.published([cells], KeyedSource(bytes([i]) * 32), confidence=Fraction(9, 10), at=at)
         for i in (1, 1, 2)
     ]
     assert made[0] == made[1] != made[2]
@@ -195,7 +195,9 @@ def test_only_public_groups_are_counted(monkeypatch):
     t = table()
     wanted = rolling(t.schema, t._engine, rollup_plan(t.schema, ["region", "band"]), 1)
     cells = dict.fromkeys(product("nswx", range(5)), (1,))
-    wanted.published(cells, KeyedSource(bytes(32)), confidence=Fraction(1, 2), at=datetime.now(UTC))
+    wanted.published(
+        [cells], KeyedSource(bytes(32)), confidence=Fraction(1, 2), at=datetime.now(UTC)
+    )
     assert np.array_equal(seen[0], np.ones(12))
 
 

@@ -128,7 +128,7 @@ def test_the_publication_is_what_the_cells_give():
     wanted = working(t.schema, t._engine, ASKED, 1)
     (cells,) = t._engine.run(wanted.counted.request, wanted.statement)
     made = wanted.published(
-        cells, KeyedSource(b"k" * 32), confidence=Fraction(9, 10), at=datetime.now(UTC)
+        [cells], KeyedSource(b"k" * 32), confidence=Fraction(9, 10), at=datetime.now(UTC)
     )
     same = workload(
         wanted.counted.counts(cells), wanted.wanted, epsilon=1, source=KeyedSource(b"k" * 32)

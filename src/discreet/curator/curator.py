@@ -35,6 +35,7 @@ from discreet.curator.claims import (
     made_record,
     own_record,
 )
+from discreet.curator.decided import Decided
 from discreet.curator.gradual import can_be_made_of_another, finer_answer, finer_keys
 from discreet.curator.kept import Cells, Kept
 from discreet.curator.ledger.amounts import Amount, cost_of
@@ -46,7 +47,6 @@ from discreet.curator.offer import largest, offering, widths
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
 from discreet.curator.publications import Publications
-from discreet.curator.publishing import Wanted
 from discreet.curator.questions import Question, target_of
 from discreet.curator.record import Record
 from discreet.curator.release import Release
@@ -319,7 +319,7 @@ class Curator(Publications):
         return self._handed_out(record, claim)
 
     def _published(
-        self, decide: Callable[[Asking], Wanted], *, analyst: str | None, dataset: str | None,
+        self, decide: Callable[[Asking], Decided[Any]], *, analyst: str | None, dataset: str | None,
         block: str | None, key: str | None,
     ) -> Record:  # fmt: skip
         asking = self._part(dataset or only_dataset(self.policy.datasets), block)

@@ -14,30 +14,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from functools import partial
 from itertools import product
 
-from discreet.curator.answering import Answering
 from discreet.curator.claims import Asked
+from discreet.curator.decided import Decided, loss_of
 from discreet.curator.one_level import EVERYBODY, MARGINAL
-from discreet.curator.publishing import looked
 from discreet.curator.release import Release
-from discreet.curator.rolling import covers
 from discreet.curator.values import Value
 from discreet.curator.values import finished as plain
 from discreet.curator.workloads import COUNT, tenths
 from discreet.engines.base import Engine
-from discreet.errors import ParameterError, QueryError
+from discreet.errors import QueryError
 from discreet.exact import Exact
 from discreet.noise.source import Source
-from discreet.privacy.guarantee import ZCDP, PureDP
-from discreet.privacy.loss import PureLoss, ZCDPLoss
+from discreet.privacy.guarantee import PureDP
+from discreet.privacy.loss import PureLoss
 from discreet.publish.marginals import Marginals, marginal_counts, measured_by
 from discreet.publish.measured import LinearAnswer
 from discreet.publish.residuals import closure_of
 from discreet.query.keys import shown_key
 from discreet.query.margins import Margins, Ways, margins
-from discreet.query.options import SMALLEST_EPSILON, SMALLEST_RHO, not_below
+from discreet.query.price import Target
 from discreet.query.render import expr_sql, name_sql
 from discreet.query.request import Cells
 from discreet.query.schema import Schema
@@ -46,22 +43,8 @@ __all__ = ["Margining", "margining"]
 
 
 @dataclass(frozen=True, slots=True)
-class Margining:
-    """Marginals that will be published: decided, and not charged yet.
-
-    Attributes:
-        schema: the table.
-        statement: what is asked of the engine.
-        loss: the price.
-        found: what had to be found of the table before, and what that leaks.
-        counted: what is asked of the engine, and how far a person moves it.
-    """
-
-    schema: Schema
-    statement: str
-    loss: PureLoss | ZCDPLoss
-    found: tuple[tuple[str, PureLoss], ...]
-    counted: Margins
+class Margining(Decided[Margins]):
+    """Marginals that will be published."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,50 +68,19 @@ class Margining:
     @property
     def asked(self) -> Asked:
         """What is published, for the ledger: the same for equal marginals."""
-        pure = isinstance(self.loss, PureLoss)
-        told = {"publish": {"marginals": self.sql, "by": "residuals", "pure": pure}}
-        epsilon = str(self.loss.epsilon) if isinstance(self.loss, PureLoss) else "None"
-        rho = "None" if isinstance(self.loss, PureLoss) else str(self.loss.rho)
-        return Asked(self.sql, told, (epsilon, "None", rho), ())
-
-    def released(
-        self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
-    ) -> Release:
-        """Look at the data, once it is charged. For an analyst a failure is an empty table."""
-        finish = partial(self.published, source=source, confidence=confidence, at=at)
-        return looked(answering, self.counted.request, self.statement, finish)
+        told = {"marginals": self.sql, "by": "residuals", "pure": "epsilon" in self.price}
+        return self.question(self.sql, told)
 
     def published(
         self, parts: Sequence[Cells], source: Source, *, confidence: Fraction, at: datetime
     ) -> Release:
-        """Measure the marginals and forget them.
-
-        Args:
-            parts: the exact counts of the groups that hold anybody, marginal by marginal.
-            source: of the noise.
-            confidence: of the intervals.
-            at: when it was asked.
-        """
-        price = (
-            {"epsilon": self.loss.epsilon}
-            if isinstance(self.loss, PureLoss)
-            else {"rho": self.loss.rho}
-        )
+        """Measure the marginals and forget them."""
         made = marginal_counts(
             self.counted.counts(parts), self.counted.sizes, self.counted.wanted,
             sensitivity=self.counted.sensitivity, neighbours=self.schema.unit.neighbours,
-            source=source, **price,
+            source=source, **self.price,
         )  # fmt: skip
         return self._release(made, confidence, at)
-
-    @property
-    def guarantee(self) -> PureDP | ZCDP:
-        """With what had to be found before; epsilon-privacy is epsilon^2/2 zero-concentrated."""
-        neighbours = self.schema.unit.neighbours
-        before = [loss.epsilon for _, loss in self.found]
-        if isinstance(self.loss, PureLoss):
-            return PureDP(self.loss.epsilon + sum(before), neighbours)
-        return ZCDP(self.loss.rho + sum(epsilon**2 / 2 for epsilon in before), neighbours)
 
     def _release(self, made: Marginals, confidence: Fraction, at: datetime) -> Release:
         rows, ends, raw = [], [], []
@@ -137,19 +89,16 @@ class Margining:
             rows.append((*key, value))
             ends.append(interval)
             raw.append(answer.raw / self.counted.scale)
-        return Release(
+        return self.release(
             columns=(MARGINAL, *self.names, COUNT),
             keys=(MARGINAL, *self.names),
             rows=tuple(rows),
             intervals={COUNT: tuple(ends)},
             raw={COUNT: tuple(raw)},
-            guarantee=self.guarantee,
-            losses=(self.loss, *(loss for _, loss in self.found)),
             sql=self.sql,
             mechanisms={COUNT: _words(made)},
             confidence=confidence,
-            covers=covers(self.counted),
-            notes=(*(note for note, _ in self.found), *self._notes()),
+            notes=self._notes(),
             asked_at=at,
         )
 
@@ -209,16 +158,7 @@ def margining(  # noqa: PLR0913 - what is wanted, and what it may cost
         rho: in zero-concentrated privacy.
         found: what had to be found of the table before, and what that leaks.
     """
-    if (epsilon is None) == (rho is None):
-        raise ParameterError("epsilon", epsilon, "or rho must be said, and not both")
-    loss: PureLoss | ZCDPLoss
-    neighbours = schema.unit.neighbours
-    if epsilon is not None:
-        loss = PureLoss(epsilon=epsilon, neighbours=neighbours)
-        not_below(loss.epsilon, SMALLEST_EPSILON, name="epsilon")
-    else:
-        loss = ZCDPLoss(rho=rho, neighbours=neighbours)  # type: ignore[arg-type]
-        not_below(loss.rho, SMALLEST_RHO, name="rho")
+    loss = loss_of(Target(epsilon=epsilon, rho=rho), schema)
     wanted = margins(schema, columns, ways, where)
     for grouping in wanted.groupings:
         if grouping.name in (MARGINAL, COUNT):
@@ -227,6 +167,6 @@ def margining(  # noqa: PLR0913 - what is wanted, and what it may cost
             )
     measured_by(
         wanted.sizes, wanted.wanted, epsilon=epsilon, rho=rho, sensitivity=wanted.sensitivity,
-        neighbours=neighbours,
+        neighbours=schema.unit.neighbours,
     )  # fmt: skip
     return Margining(schema, engine.statement(wanted.request), loss, tuple(found), wanted)

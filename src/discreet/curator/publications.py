@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.curator.asking import Asking
+from discreet.curator.decided import Decided
 from discreet.curator.margining import margining
-from discreet.curator.publishing import Wanted, axes_of, publication
+from discreet.curator.publishing import axes_of, publication
 from discreet.curator.questions import Question
 from discreet.curator.record import Record
 from discreet.curator.rolling import rolling
@@ -29,7 +30,7 @@ class Publications(ABC):
 
     @abstractmethod
     def _published(
-        self, decide: Callable[[Asking], Wanted], *, analyst: str | None, dataset: str | None,
+        self, decide: Callable[[Asking], Decided[Any]], *, analyst: str | None, dataset: str | None,
         block: str | None, key: str | None,
     ) -> Record:  # fmt: skip
         """Decide what is published, charge it, make it, store it and return it."""
@@ -66,7 +67,7 @@ class Publications(ABC):
             key: names this asking: the same key again is the same asking, and is charged once.
         """
 
-        def decide(asking: Asking) -> Wanted:
+        def decide(asking: Asking) -> Decided[Any]:
             axes = axes_of(columns, bins, ranges)
             return publication(asking.schema, asking.engine, axes, where, epsilon=epsilon, rho=rho)
 
@@ -98,7 +99,7 @@ class Publications(ABC):
             key: names this asking: the same key again is the same asking, and is charged once.
         """
 
-        def decide(asking: Asking) -> Wanted:
+        def decide(asking: Asking) -> Decided[Any]:
             plan = rollup_plan(asking.schema, keys, where, combinations)
             return rolling(asking.schema, asking.engine, plan, epsilon)
 
@@ -127,7 +128,7 @@ class Publications(ABC):
             key: names this asking: the same key again is the same asking, and is charged once.
         """
 
-        def decide(asking: Asking) -> Wanted:
+        def decide(asking: Asking) -> Decided[Any]:
             return working(asking.schema, asking.engine, questions, epsilon)
 
         return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)
@@ -160,7 +161,7 @@ class Publications(ABC):
             key: names this asking: the same key again is the same asking, and is charged once.
         """
 
-        def decide(asking: Asking) -> Wanted:
+        def decide(asking: Asking) -> Decided[Any]:
             return margining(
                 asking.schema, asking.engine, columns, ways, where=where, epsilon=epsilon, rho=rho
             )

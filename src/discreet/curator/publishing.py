@@ -10,76 +10,33 @@ Tested by tests/curator/test_publishing.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
 from discreet.curator.answering import Answering
 from discreet.curator.claims import Asked
+from discreet.curator.decided import Decided, loss_of
 from discreet.curator.published import Published, question_of
 from discreet.curator.release import Release
 from discreet.engines.base import Engine
 from discreet.errors import ParameterError
 from discreet.exact import Exact, whole
 from discreet.noise.source import Source
-from discreet.privacy.loss import PureLoss, ZCDPLoss
+from discreet.privacy.loss import PureLoss
 from discreet.publish.histogram import adaptive_tree
 from discreet.publish.tree.domain import Cells as Private
 from discreet.publish.tree.terms import terms_of
 from discreet.query.cells import Axis, Counted, counted
 from discreet.query.price import Target
-from discreet.query.request import Cells, Request
+from discreet.query.request import Cells
 from discreet.query.schema import Schema
 
-__all__ = ["Decided", "Publication", "Wanted", "axes_of", "finished", "looked", "publication"]
-
-_Made = TypeVar("_Made")
-
-
-class Wanted(Protocol):
-    """Something to be published that is decided and not charged yet."""
-
-    @property
-    def loss(self) -> PureLoss | ZCDPLoss:
-        """What it leaks."""
-
-    @property
-    def asked(self) -> Asked:
-        """What is published, for the ledger."""
-
-    def released(
-        self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
-    ) -> Release:
-        """Look at the data, once it is charged, and publish."""
-
-
-def finished(
-    answering: Answering, request: Request, statement: str, finish: Callable[[Cells], _Made]
-) -> _Made:
-    """What is made of the exact cells of one part. For an analyst a failure is an empty table."""
-    return looked(answering, request, statement, lambda parts: finish(parts[0]))
-
-
-def looked(
-    answering: Answering,
-    request: Request,
-    statement: str,
-    finish: Callable[[Sequence[Cells]], _Made],
-) -> _Made:
-    """What is made of the exact cells of all parts. For an analyst a failure is an empty table."""
-    parts = answering.look(request, statement)
-    try:
-        return finish(parts)
-    except Exception as fault:
-        if answering.audience == "owner":
-            raise
-        answering.tell(fault)
-    return finish([{} for _ in request.parts])
+__all__ = ["Publication", "axes_of", "publication"]
 
 
 def axes_of(
@@ -104,55 +61,14 @@ def _axis(of: str, bins: Any, ends: object) -> Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """Something that will be published: decided, and not charged yet.
+class Publication(Decided[Counted]):
+    """A grid that will be published.
 
     Attributes:
-        schema: the table.
-        statement: what is asked of the engine.
-        epsilon: the price.
-        found: what had to be found of the table before, and what that leaks.
-    """
-
-    schema: Schema
-    statement: str
-    epsilon: Fraction
-    found: tuple[tuple[str, PureLoss], ...]
-
-    @property
-    def loss(self) -> PureLoss:
-        """What it leaks."""
-        return PureLoss(epsilon=self.epsilon, neighbours=self.schema.unit.neighbours)
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """A grid that will be published: decided, and not charged yet.
-
-    Attributes:
-        schema: the table.
-        statement: what is asked of the engine.
-        target: the price, an epsilon or a rho.
-        found: what had to be found of the table before, and what that leaks.
-        counted: what is asked of the engine, and how far a person moves it.
         where: only rows for which this holds, as it was said.
     """
 
-    schema: Schema
-    statement: str
-    target: Target
-    found: tuple[tuple[str, PureLoss], ...]
-    counted: Counted
     where: str | None
-
-    @property
-    def loss(self) -> PureLoss | ZCDPLoss:
-        """What it leaks."""
-        neighbours = self.schema.unit.neighbours
-        if self.target.rho is not None:
-            return ZCDPLoss(rho=self.target.rho, neighbours=neighbours)
-        assert self.target.epsilon is not None  # noqa: S101 - one of the two is there
-        return PureLoss(epsilon=self.target.epsilon, neighbours=neighbours)
 
     @property
     def asked(self) -> Asked:
@@ -160,41 +76,32 @@ class Publication:
         axes = [axis.to_dict() for axis in self.counted.axes]
         text = question_of(self.schema.name, self.where, self.counted.axes)
         told = {"axes": axes, "where": self.where, "by": "adaptive tree"}
-        how = {} if self.target.rho is None else {"how": "rho"}
-        price = (str(self.target.epsilon), "None", str(self.target.rho))
-        return Asked(text, {"publish": {**told, **how}}, price, ("n",))
+        how = {"how": "rho"} if "rho" in self.price else {}
+        return self.question(text, {**told, **how}, ["n"])
+
+    def published(
+        self, parts: Sequence[Cells], source: Source, *, confidence: Fraction, at: datetime
+    ) -> Release:
+        """Measure the cells and forget them."""
+        return self._grid(parts, source, confidence, at).release
 
     def made(
         self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
     ) -> Published:
-        """Look at the data, once it is charged. For an analyst a failure is an empty table."""
-        finish = partial(self.published, source=source, confidence=confidence, at=at)
-        return finished(answering, self.counted.request, self.statement, finish)
+        """The same as `released`, before it is a table that can be stored."""
+        return self.looked(answering, lambda parts: self._grid(parts, source, confidence, at))
 
-    def released(
-        self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
-    ) -> Release:
-        """The same, as a table that can be stored."""
-        return self.made(answering, source, confidence=confidence, at=at).release
-
-    def published(
-        self, cells: Cells, source: Source, *, confidence: Fraction, at: datetime
+    def _grid(
+        self, parts: Sequence[Cells], source: Source, confidence: Fraction, at: datetime
     ) -> Published:
-        """Measure the cells and forget them.
-
-        Args:
-            cells: the exact counts of the cells that hold anybody.
-            source: of the noise.
-            confidence: of the intervals.
-            at: when it was asked.
-        """
+        (cells,) = parts
         shape = self.counted.shape
         keys = np.array(list(cells), dtype=np.int64).reshape(-1, len(shape))
         counts = np.array([totals[0] for totals in cells.values()], dtype=np.int64)
         made = adaptive_tree(
-            Private.sparse(shape, keys, counts), epsilon=self.target.epsilon, rho=self.target.rho,
-            sensitivity=self.counted.sensitivity, neighbours=self.schema.unit.neighbours,
-            source=source,
+            Private.sparse(shape, keys, counts), epsilon=self.price.get("epsilon"),
+            rho=self.price.get("rho"), sensitivity=self.counted.sensitivity,
+            neighbours=self.schema.unit.neighbours, source=source,
         )  # fmt: skip
         return Published(
             table=self.schema.name, where=self.where, axes=self.counted.axes, histogram=made,
@@ -211,5 +118,6 @@ def publication(
     target = Target(epsilon=epsilon, rho=rho)
     wanted = counted(schema, axes, where)
     terms_of(epsilon=target.epsilon, rho=target.rho, sensitivity=wanted.sensitivity)
+    loss = loss_of(target, schema)
     statement = engine.statement(wanted.request)
-    return Publication(schema, statement, target, tuple(found), wanted, where)
+    return Publication(schema, statement, loss, tuple(found), wanted, where)

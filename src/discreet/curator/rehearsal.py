@@ -21,16 +21,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
-from typing import Self
+from typing import Any, Self
 
 from discreet.curator.answering import Answering, Telling
 from discreet.curator.asking import Asking, Wanted, wanting
 from discreet.curator.claims import OWNER, made_record
+from discreet.curator.decided import Decided
 from discreet.curator.ledger.amounts import Accounting, cost_of
 from discreet.curator.ledger.values import Claim, Pending
 from discreet.curator.made_up import FOUND, made_up
 from discreet.curator.policy.model import Dataset, Defaults
-from discreet.curator.publishing import Wanted as Publishing
 from discreet.curator.publishing import axes_of, publication
 from discreet.curator.questions import Question
 from discreet.curator.record import Record
@@ -176,7 +176,7 @@ class Rehearsal:
         release, _ = answering.release(priced, statement, system_source(), telling)
         return self._told(release, to_sql(plan, asking.schema), priced.losses, who)
 
-    def _played(self, wanted: Publishing, who: str) -> Record:
+    def _played(self, wanted: Decided[Any], who: str) -> Record:
         """What is decided to be published, from made-up rows."""
         at, level = self._clock().replace(microsecond=0), self._defaults.confidence
         answering = Answering(self._asking.engine)

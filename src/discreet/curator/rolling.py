@@ -15,25 +15,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
 from discreet.curator.answer import public_groups
-from discreet.curator.answering import Answering
 from discreet.curator.claims import Asked
-from discreet.curator.foretold import rollup_epsilon
-from discreet.curator.publishing import Decided, finished
+from discreet.curator.decided import Decided
+from discreet.curator.foretold import rollup_loss
 from discreet.curator.release import Release
 from discreet.curator.values import Value
 from discreet.curator.values import finished as plain
 from discreet.engines.base import Engine
 from discreet.exact import Exact, shown
 from discreet.noise.source import Source
-from discreet.privacy.guarantee import PureDP
 from discreet.privacy.loss import PureLoss
 from discreet.publish.rollups import Rollup, nested, rollup
-from discreet.query.cells import Bounded
 from discreet.query.keys import shown_key
 from discreet.query.nested import Rolled, rolled
 from discreet.query.plan import Plan, PostGroup
@@ -42,20 +38,14 @@ from discreet.query.render import to_sql
 from discreet.query.request import Cells
 from discreet.query.schema import Schema
 
-__all__ = ["Rolling", "covers", "rolling"]
+__all__ = ["Rolling", "rolling"]
 
 _STEP = "parts made to add up to their groups"
 
 
 @dataclass(frozen=True, slots=True)
-class Rolling(Decided):
-    """A roll-up that will be published.
-
-    Attributes:
-        counted: what is asked of the engine, and how far a person moves it.
-    """
-
-    counted: Rolled
+class Rolling(Decided[Rolled]):
+    """A roll-up that will be published."""
 
     @property
     def sql(self) -> str:
@@ -65,31 +55,17 @@ class Rolling(Decided):
     @property
     def asked(self) -> Asked:
         """What is published, for the ledger: the same for equal roll-ups."""
-        told = {"publish": {"rollup": self.sql, "by": "levels with the least error"}}
-        return Asked(self.sql, told, (str(self.epsilon), "None", "None"), ())
-
-    def released(
-        self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
-    ) -> Release:
-        """Look at the data, once it is charged. For an analyst a failure is an empty table."""
-        finish = partial(self.published, source=source, confidence=confidence, at=at)
-        return finished(answering, self.counted.request, self.statement, finish)
+        return self.question(self.sql, {"rollup": self.sql, "by": "levels with the least error"})
 
     def published(
-        self, cells: Cells, source: Source, *, confidence: Fraction, at: datetime
+        self, parts: Sequence[Cells], source: Source, *, confidence: Fraction, at: datetime
     ) -> Release:
-        """Measure the cells and forget them.
-
-        Args:
-            cells: the exact counts of the groups that hold anybody.
-            source: of the noise.
-            confidence: of the intervals.
-            at: when it was asked.
-        """
+        """Measure the cells and forget them."""
+        (cells,) = parts
         groups = public_groups(self.counted.plan)
         counts = [cells[group][0] if group in cells else 0 for group in groups]
         made = rollup(
-            np.array(counts, dtype=np.int64), nested(groups), epsilon=self.epsilon,
+            np.array(counts, dtype=np.int64), nested(groups), epsilon=self.price["epsilon"],
             sensitivity=self.counted.sensitivity, neighbours=self.schema.unit.neighbours,
             source=source,
         )  # fmt: skip
@@ -110,22 +86,16 @@ class Rolling(Decided):
             ))  # fmt: skip
             ends.append((int(counts.low[place]), int(counts.high[place])))
             raw.append(float(counts.raw[place]))
-        return Release(
+        return self.release(
             columns=tuple(output.name for output in plan.outputs),
             keys=tuple(o.name for o in plan.outputs if isinstance(o.value, PostGroup)),
             rows=tuple(rows),
             intervals={name: tuple(ends)},
             raw={name: tuple(raw)},
-            guarantee=PureDP(
-                self.epsilon + sum(loss.epsilon for _, loss in self.found),
-                made.guarantee.neighbours,
-            ),
-            losses=(made.privacy_loss, *(loss for _, loss in self.found)),
             sql=self.sql,
             mechanisms={name: _words(made)},
             confidence=confidence,
-            covers=covers(self.counted),
-            notes=(*(note for note, _ in self.found), *_notes(plan)),
+            notes=_notes(plan),
             asked_at=at,
             steps=(_STEP,),
         )
@@ -163,13 +133,6 @@ def _words(made: Rollup) -> str:
     )
 
 
-def covers(counted: Bounded) -> str:
-    """What intervals cover, in words."""
-    bounded = counted.stability.bounding.way != "none"
-    more = "; not what people with more rows than count would add" if bounded else ""
-    return f"Intervals cover the noise, one number at a time{more}."
-
-
 def _notes(plan: Plan) -> tuple[str, ...]:
     notes = ["(none) in a key stands for all of its values"]
     missing = [g.name for g in plan.groupings if g.value.kind.nullable]
@@ -194,7 +157,7 @@ def rolling(
         found: what had to be found of the table before, and what that leaks.
     """
     target = epsilon(plan, schema) if callable(epsilon) else Target(epsilon=epsilon)
-    price = rollup_epsilon(target)
+    loss = rollup_loss(target, schema)
     bare = replace(plan, epsilon=None, delta=None, rho=None)  # the price is no part of it
     wanted = rolled(bare, schema)
-    return Rolling(schema, engine.statement(wanted.request), price, tuple(found), wanted)
+    return Rolling(schema, engine.statement(wanted.request), loss, tuple(found), wanted)

@@ -23,10 +23,11 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.curator.answering import Answering, Audience, Telling
+from discreet.curator.decided import Decided
 from discreet.curator.margining import margining
 from discreet.curator.offer import largest, widths
 from discreet.curator.published import Published
-from discreet.curator.publishing import Wanted, axes_of, publication
+from discreet.curator.publishing import axes_of, publication
 from discreet.curator.questions import Question, Questions, plan_of, wanted_target
 from discreet.curator.release import Release
 from discreet.curator.rolling import rolling
@@ -257,12 +258,12 @@ class Session(Questions):
         wanted = rolling(self._schema, self._engine, plan, epsilon, found=self._found)
         return self._made(wanted, confidence)
 
-    def _made(self, wanted: Wanted, confidence: Fraction) -> Release:
+    def _made(self, wanted: Decided[Any], confidence: Fraction) -> Release:
         self._pay(wanted)
         at = datetime.now(UTC)
         return wanted.released(self._answering, system_source(), confidence=confidence, at=at)
 
-    def _pay(self, wanted: Wanted) -> None:
+    def _pay(self, wanted: Decided[Any]) -> None:
         try:
             self._charge([wanted.loss])
         except BudgetExceededError as refusal:

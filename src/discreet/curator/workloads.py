@@ -16,24 +16,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from discreet.curator.answering import Answering
 from discreet.curator.claims import Asked
-from discreet.curator.publishing import Decided, finished
+from discreet.curator.decided import Decided
 from discreet.curator.questions import Question, plan_of
 from discreet.curator.release import Release
-from discreet.curator.rolling import covers
 from discreet.curator.values import Value
 from discreet.curator.values import finished as plain
 from discreet.engines.base import Engine
 from discreet.errors import QueryError
 from discreet.exact import Exact
 from discreet.noise.source import Source
-from discreet.privacy.guarantee import PureDP, epsilon_of
+from discreet.privacy.guarantee import epsilon_of
 from discreet.privacy.loss import PureLoss
 from discreet.publish.measured import LinearAnswer
 from discreet.publish.questions import Workload, listed
@@ -55,14 +52,8 @@ NUMBER, COUNT = "question", "n"
 
 
 @dataclass(frozen=True, slots=True)
-class Working(Decided):
-    """A workload that will be published.
-
-    Attributes:
-        counted: what is asked of the engine, and how far a person moves it.
-    """
-
-    counted: Joint
+class Working(Decided[Joint]):
+    """A workload that will be published."""
 
     @property
     def sql(self) -> str:
@@ -72,8 +63,8 @@ class Working(Decided):
     @property
     def asked(self) -> Asked:
         """What is published, for the ledger: the same for equal workloads."""
-        told = {"publish": {"workload": self.sql, "by": "the strategy with the least error"}}
-        return Asked(self.sql, told, (str(self.epsilon), "None", "None"), ())
+        told = {"workload": self.sql, "by": "the strategy with the least error"}
+        return self.question(self.sql, told)
 
     @property
     def wanted(self) -> Workload:
@@ -86,26 +77,13 @@ class Working(Decided):
         shape = (int(starts[-1]), self.counted.rows.shape[1])
         return listed(self.counted.shape, csr_array((np.ones(len(row)), (row, cell)), shape=shape))
 
-    def released(
-        self, answering: Answering, source: Source, *, confidence: Fraction, at: datetime
-    ) -> Release:
-        """Look at the data, once it is charged. For an analyst a failure is an empty table."""
-        finish = partial(self.published, source=source, confidence=confidence, at=at)
-        return finished(answering, self.counted.request, self.statement, finish)
-
     def published(
-        self, cells: Cells, source: Source, *, confidence: Fraction, at: datetime
+        self, parts: Sequence[Cells], source: Source, *, confidence: Fraction, at: datetime
     ) -> Release:
-        """Measure the cells and forget them.
-
-        Args:
-            cells: the exact counts of the groups that hold anybody.
-            source: of the noise.
-            confidence: of the intervals.
-            at: when it was asked.
-        """
+        """Measure the cells and forget them."""
+        (cells,) = parts
         made = workload(
-            self.counted.counts(cells), self.wanted, epsilon=self.epsilon,
+            self.counted.counts(cells), self.wanted, epsilon=self.price["epsilon"],
             sensitivity=self.counted.sensitivity, neighbours=self.schema.unit.neighbours,
             source=source,
         )  # fmt: skip
@@ -119,22 +97,16 @@ class Working(Decided):
             (*row, n)
             for row, n in zip(self._keys(keys), (tenths(a, scale)[0] for a in found), strict=True)
         ]
-        return Release(
+        return self.release(
             columns=(NUMBER, *keys, COUNT),
             keys=(NUMBER, *keys),
             rows=tuple(rows),
             intervals={COUNT: tuple(tenths(answer, scale)[1] for answer in found)},
             raw={COUNT: tuple(answer.raw / scale for answer in found)},
-            guarantee=PureDP(
-                self.epsilon + sum(loss.epsilon for _, loss in self.found),
-                made.guarantee.neighbours,
-            ),
-            losses=(made.privacy_loss, *(loss for _, loss in self.found)),
             sql=self.sql,
             mechanisms={COUNT: _words(made)},
             confidence=confidence,
-            covers=covers(self.counted),
-            notes=(*(note for note, _ in self.found), *_notes(keys)),
+            notes=_notes(keys),
             asked_at=at,
         )
 
@@ -219,4 +191,5 @@ def working(
     not_below(price, SMALLEST_EPSILON, name="epsilon")
     wanted = jointly(plans_of(questions, schema), schema)
     fitting_terms(price, wanted.sensitivity, schema.unit.neighbours)
-    return Working(schema, engine.statement(wanted.request), price, tuple(found), wanted)
+    loss = PureLoss(epsilon=price, neighbours=schema.unit.neighbours)
+    return Working(schema, engine.statement(wanted.request), loss, tuple(found), wanted)
