@@ -196,23 +196,10 @@ class Remote:
     ) -> Record:
         """Charge the ledger, run the question, store its answer and return it, all at the server.
 
-        The arguments are those of `Curator.ask`, and:
-
-        Args:
-            question: SQL, a query of the fluent form, or a plan.
-            analyst: may be said, and has to be the owner of the key.
-            dataset: which one, where the question does not tell.
-            block: which part of its data.
-            epsilon: what the question may cost, in pure privacy; or with
-            delta: in approximate privacy; or
-            rho: in zero-concentrated privacy.
-            within: instead: as much as it costs to be within this distance,
-            rows: in a group of this many rows (for means),
-            column: for this column (without it: for all).
-            key: names this asking: the same key again is the same asking, and is charged once.
-            with_what_is_left: if the rest does not suffice, ask for less. Such a question has no
-                key, and is not sent again if the connection breaks.
-            deadline: after how many seconds the answer is sent, 1, 10 or 60, whatever it takes.
+        The arguments are those of `Curator.ask`. An `analyst` may be said, and has to be the
+        owner of the key. A question `with_what_is_left` has no key, and is not sent again if the
+        connection breaks. The answer is sent after `deadline` seconds, 1, 10 or 60, whatever it
+        takes.
         """
         if key is not None and with_what_is_left:
             problem = "names one price; it does not go with what is left, which changes"

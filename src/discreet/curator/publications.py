@@ -30,140 +30,74 @@ class Publications(ABC):
 
     @abstractmethod
     def _published(
-        self, decide: Callable[[Asking], Decided[Any]], *, analyst: str | None, dataset: str | None,
-        block: str | None, key: str | None,
+        self, decide: Callable[[Asking], Decided[Any]], *, analyst: str | None,
+        dataset: str | None, block: str | None, key: str | None,
     ) -> Record:  # fmt: skip
         """Decide what is published, charge it, make it, store it and return it."""
 
     def publish(  # noqa: PLR0913 - every word that a publication may say
-        self,
-        columns: str | Sequence[str],
-        /,
-        *,
-        bins: int | Sequence[int],
-        ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]],
-        where: str | None = None,
-        epsilon: Exact | None = None,
-        rho: Exact | None = None,
-        analyst: str | None = None,
-        dataset: str | None = None,
-        block: str | None = None,
-        key: str | None = None,
-    ) -> Record:
+        self, columns: str | Sequence[str], /, *, bins: int | Sequence[int],
+        ranges: tuple[Exact, Exact] | Sequence[tuple[Exact, Exact]], where: str | None = None,
+        epsilon: Exact | None = None, rho: Exact | None = None, analyst: str | None = None,
+        dataset: str | None = None, block: str | None = None, key: str | None = None,
+    ) -> Record:  # fmt: skip
         """Charge the ledger once, publish counts over one to three axes, store and return them.
 
         `Published.of(record.release)` answers any number of questions from it, for nothing.
-
-        Args:
-            columns: a column, or an expression in SQL; or up to three of them, one for each axis.
-            bins: how many cells of equal width; for each axis, where there are several.
-            ranges: (low, high), from where to where; for each axis, where there are several.
-            where: only rows for which this condition holds.
-            epsilon: what it may cost, in pure privacy; or
-            rho: in zero-concentrated privacy, where the policy adds that up.
-            analyst: who asks; the owner if nobody is named.
-            dataset: which one, where there are several.
-            block: which part of its data.
-            key: names this asking: the same key again is the same asking, and is charged once.
+        The arguments are those of `Session.publish` and `Curator.ask`. A rho is for policies that
+        add rhos up.
         """
-
-        def decide(asking: Asking) -> Decided[Any]:
-            axes = axes_of(columns, bins, ranges)
-            return publication(asking.schema, asking.engine, axes, where, epsilon=epsilon, rho=rho)
-
-        return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)
+        return self._published(
+            lambda part: publication(
+                part.schema, part.engine, axes_of(columns, bins, ranges), where,
+                epsilon=epsilon, rho=rho,
+            ),
+            analyst=analyst, dataset=dataset, block=block, key=key,
+        )  # fmt: skip
 
     def publish_rollup(  # noqa: PLR0913 - every word that a publication may say
-        self,
-        keys: Sequence[str],
-        /,
-        *,
-        epsilon: Exact,
-        where: str | None = None,
-        combinations: Sequence[tuple[Any, ...]] | None = None,
-        analyst: str | None = None,
-        dataset: str | None = None,
-        block: str | None = None,
-        key: str | None = None,
-    ) -> Record:
+        self, keys: Sequence[str], /, *, epsilon: Exact, where: str | None = None,
+        combinations: Sequence[tuple[Any, ...]] | None = None, analyst: str | None = None,
+        dataset: str | None = None, block: str | None = None, key: str | None = None,
+    ) -> Record:  # fmt: skip
         """Charge the ledger once, publish all levels of GROUP BY ROLLUP (keys), store and return.
 
-        Args:
-            keys: columns with public keys, or expressions in SQL, the coarsest first.
-            epsilon: what it may cost, all levels together.
-            where: only rows for which this condition holds.
-            combinations: the finest groups as tuples, where they are not all combinations.
-            analyst: who asks; the owner if nobody is named.
-            dataset: which one, where there are several.
-            block: which part of its data.
-            key: names this asking: the same key again is the same asking, and is charged once.
+        The arguments are those of `Session.publish_rollup` and `Curator.ask`.
         """
-
-        def decide(asking: Asking) -> Decided[Any]:
-            plan = rollup_plan(asking.schema, keys, where, combinations)
-            return rolling(asking.schema, asking.engine, plan, epsilon)
-
-        return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)
+        return self._published(
+            lambda part: rolling(
+                part.schema, part.engine,
+                rollup_plan(part.schema, keys, where, combinations), epsilon,
+            ),
+            analyst=analyst, dataset=dataset, block=block, key=key,
+        )  # fmt: skip
 
     def publish_workload(
-        self,
-        questions: Sequence[Question],
-        /,
-        *,
-        epsilon: Exact,
-        analyst: str | None = None,
-        dataset: str | None = None,
-        block: str | None = None,
-        key: str | None = None,
-    ) -> Record:
+        self, questions: Sequence[Question], /, *, epsilon: Exact, analyst: str | None = None,
+        dataset: str | None = None, block: str | None = None, key: str | None = None,
+    ) -> Record:  # fmt: skip
         """Charge the ledger once, answer several counting questions together, store and return.
 
-        Args:
-            questions: each SELECT COUNT(*) in SQL, with WHERE and GROUP BY over columns whose
-                values are public; or the condition alone, such as "age < 30"; or a query.
-            epsilon: what it may cost, all questions together.
-            analyst: who asks; the owner if nobody is named.
-            dataset: which one, where there are several.
-            block: which part of its data.
-            key: names this asking: the same key again is the same asking, and is charged once.
+        The arguments are those of `Session.publish_workload` and `Curator.ask`.
         """
-
-        def decide(asking: Asking) -> Decided[Any]:
-            return working(asking.schema, asking.engine, questions, epsilon)
-
-        return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)
+        return self._published(
+            lambda part: working(part.schema, part.engine, questions, epsilon),
+            analyst=analyst, dataset=dataset, block=block, key=key,
+        )  # fmt: skip
 
     def publish_marginals(  # noqa: PLR0913 - every word that a publication may say
-        self,
-        columns: Sequence[str],
-        /,
-        *,
-        ways: Ways = 2,
-        epsilon: Exact | None = None,
-        rho: Exact | None = None,
-        where: str | None = None,
-        analyst: str | None = None,
-        dataset: str | None = None,
-        block: str | None = None,
-        key: str | None = None,
-    ) -> Record:
+        self, columns: Sequence[str], /, *, ways: Ways = 2, epsilon: Exact | None = None,
+        rho: Exact | None = None, where: str | None = None, analyst: str | None = None,
+        dataset: str | None = None, block: str | None = None, key: str | None = None,
+    ) -> Record:  # fmt: skip
         """Charge the ledger once, publish tables over a few of many columns, store and return.
 
-        Args:
-            columns: columns with public keys, or expressions in SQL; "... AS name" gives a name.
-            ways: of how many columns each table is; or the tables, each a list of names.
-            epsilon: what it may cost, all tables together; or
-            rho: in zero-concentrated privacy, which is far better for many tables.
-            where: only rows for which this condition holds.
-            analyst: who asks; the owner if nobody is named.
-            dataset: which one, where there are several.
-            block: which part of its data.
-            key: names this asking: the same key again is the same asking, and is charged once.
+        The arguments are those of `Session.publish_marginals` and `Curator.ask`. A rho is for
+        policies that add rhos up.
         """
-
-        def decide(asking: Asking) -> Decided[Any]:
-            return margining(
-                asking.schema, asking.engine, columns, ways, where=where, epsilon=epsilon, rho=rho
-            )
-
-        return self._published(decide, analyst=analyst, dataset=dataset, block=block, key=key)
+        return self._published(
+            lambda part: margining(
+                part.schema, part.engine, columns, ways, where=where, epsilon=epsilon, rho=rho
+            ),
+            analyst=analyst, dataset=dataset, block=block, key=key,
+        )  # fmt: skip
