@@ -17,7 +17,7 @@ import numpy as np
 
 import discreet as dp
 from benchmarks.serve import prepared
-from benchmarks.timing import table
+from benchmarks.timing import Rows, table
 from discreet.federated import Shares, ask_all
 
 SQL = "SELECT department, COUNT(*) AS n FROM payroll WHERE salary < {} GROUP BY department"
@@ -59,7 +59,7 @@ def curators(folder, number):
 
 def asking():
     """Seconds of `ask_all` over those of the slowest node."""
-    rows, bounds = [], itertools.count(40_000)
+    rows, bounds = Rows(), itertools.count(40_000)
     with tempfile.TemporaryDirectory() as folder:
         made = curators(folder, 16)
         for number, away in ((1, 0), (4, 0), (16, 0), (4, 1), (16, 1)):
@@ -76,15 +76,12 @@ def asking():
                 assert found.complete
                 ratios.append(spent / max(times))
                 alone.append(sum(times) / spent)
-            rows.append(
-                (
-                    number,
-                    "a second" if away else "none",
-                    f"{statistics.median(ratios):.2f}",
-                    f"{statistics.median(alone):.1f}",
-                )
+            rows.add(
+                number,
+                "a second" if away else "none",
+                f"{statistics.median(ratios):.2f}",
+                f"{statistics.median(alone):.1f}",
             )
-            print(rows[-1], flush=True)
         for one in made:
             one.close()
     head = (
@@ -98,24 +95,21 @@ def asking():
 
 def errors():
     """Standard deviations of a count of all people at epsilon 1: exact, and drawn."""
-    rows = []
+    rows = Rows()
     central = math.sqrt(dp.Geometric(epsilon=1).noise_law.variance)
     local = PEOPLE * dp.local.KaryResponse(2, 1).standard_error(PEOPLE)
     for nodes in (10, 100, 1000):
         shares = Shares(epsilon=1, nodes=nodes)
         total = sum(shares.share(np.zeros(DRAWS, dtype=np.int64)) for _ in range(nodes))
         robust = Shares(epsilon=1, nodes=nodes, missing=nodes // 10)
-        rows.append(
-            (
-                nodes,
-                f"{central:.2f}",
-                f"{math.sqrt(shares.variance()):.2f} ({math.sqrt((total**2.0).mean()):.2f})",
-                f"{math.sqrt(robust.variance()):.2f}",
-                f"{central * math.sqrt(nodes):.1f}",
-                f"{local:,.0f}",
-            )
+        rows.add(
+            nodes,
+            f"{central:.2f}",
+            f"{math.sqrt(shares.variance()):.2f} ({math.sqrt((total**2.0).mean()):.2f})",
+            f"{math.sqrt(robust.variance()):.2f}",
+            f"{central * math.sqrt(nodes):.1f}",
+            f"{local:,.0f}",
         )
-        print(rows[-1], flush=True)
     head = (
         "nodes",
         "central",

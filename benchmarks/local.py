@@ -20,7 +20,7 @@ import duckdb
 import numpy as np
 
 import discreet as dp
-from benchmarks.timing import table
+from benchmarks.timing import Rows, table
 from discreet.local import HeavyHitters, KaryResponse, SubsetSelection, TreeHist
 from discreet.local.collect import collect_parquet
 
@@ -139,23 +139,20 @@ def errors():
     """Of many surveys, over the theory of this very group of people."""
     values = people()
     truth = np.bincount(values, minlength=K) / N
-    rows = []
+    rows = Rows()
     for name in NAMES:
         oracle = getattr(dp.local, name)(K, EPSILON)
         found = surveys(oracle, values, SURVEYS, lambda e: e.raw)
         theory = oracle.normalised_variance(Fraction(1, K)) / N
         moved = np.mean((oracle.expected(truth) - truth) ** 2) if hasattr(oracle, "expected") else 0
         ratio = np.array(found) / (theory + moved)
-        rows.append(
-            (
-                f"`{name}`",
-                f"{theory * N:.4g}",
-                f"{moved * N:.2g}" if moved else "",
-                f"{np.mean(found) * N:.4g}",
-                f"{ratio.mean():.3f} ± {ratio.std(ddof=1) / len(ratio) ** 0.5:.3f}",
-            )
+        rows.add(
+            f"`{name}`",
+            f"{theory * N:.4g}",
+            f"{moved * N:.2g}" if moved else "",
+            f"{np.mean(found) * N:.4g}",
+            f"{ratio.mean():.3f} ± {ratio.std(ddof=1) / len(ratio) ** 0.5:.3f}",
         )
-        print(rows[-1], flush=True)
     head = (
         "oracle",
         "theory: n times variance, mean over values",
@@ -176,25 +173,22 @@ def surveys(oracle, values, many, read):
 
 def peer_errors():
     """The same people and the same number of them; peers' figures are medians of five."""
-    values, rows = people(), []
+    values, rows = people(), Rows()
     for name, peer, n, raw, clipped in PEER_ERRORS:
         oracle = getattr(dp.local, name)(K, EPSILON)
         found = [
             np.mean(surveys(oracle, values[:n], SURVEYS, read))
             for read in (lambda e: e.raw, clipping, lambda e: e.projected, lambda e: e.posterior)
         ]
-        rows.append(
-            (
-                f"`{name}`",
-                peer,
-                f"{n:,}",
-                f"{found[0]:.3g}",
-                "not told" if raw is None else f"{raw:.3g}",
-                f"{found[1]:.3g} / {found[2]:.3g} / {found[3]:.3g}",
-                f"{clipped:.3g}",
-            )
+        rows.add(
+            f"`{name}`",
+            peer,
+            f"{n:,}",
+            f"{found[0]:.3g}",
+            "not told" if raw is None else f"{raw:.3g}",
+            f"{found[1]:.3g} / {found[2]:.3g} / {found[3]:.3g}",
+            f"{clipped:.3g}",
         )
-        print(rows[-1], flush=True)
     head = (
         "oracle",
         "peer",
@@ -344,7 +338,7 @@ PEOPLE, STRINGS, TRIALS = 200_000, 2_000, 5
 
 def heavy():
     """Prefix extending against TreeHist: 200,000 people, strings of 4 bytes, Zipf 1.2."""
-    rows = []
+    rows = Rows()
     weights = np.arange(1, STRINGS + 1) ** -1.2
     numbers = np.floor(weights / weights.sum() * PEOPLE).astype(int)
     numbers[0] += PEOPLE - numbers.sum()
@@ -359,8 +353,7 @@ def heavy():
             hits = sum(len(one & best) for one in found) / TRIALS
             wrong = sum(len(one - true.keys()) for one in found)
             rounds = 1 if isinstance(search, TreeHist) else search.groups
-            rows.append((name, epsilon, rounds, f"{hits:.1f}", wrong))
-            print(rows[-1], flush=True)
+            rows.add(name, epsilon, rounds, f"{hits:.1f}", wrong)
     return table(HEAVY, rows)
 
 

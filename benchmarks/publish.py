@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.timing import table
 from discreet.publish import Cells, adaptive_tree
 
-HOME = Path(os.environ.get("DPBENCH", Path(__file__).parents[2] / "shared"))
+HOME = Path(os.environ.get("DPBENCH", Path(__file__).resolve().parents[2] / "shared"))
 SCALES = (1_000, 10_000, 100_000, 1_000_000)
 TRIALS = 20
 EPSILON = "0.1"
@@ -25,6 +25,7 @@ DAWA = {1: (1.41, 1.17, 1.27, 1.88), 2: (1.17, 1.28, 1.02, 1.00)}
 
 
 def runner():
+    """The measurement's own module, or None."""
     path = HOME / "peers" / "dpbench_errors.py"
     if not path.exists():
         return None

@@ -3,18 +3,17 @@
 DPBench's setting: epsilon 0.1; one axis of 4,096 cells and all prefixes, or 128 x 128 cells and
 2,000 rectangles; records drawn from published shapes; error = |W x - W x'|_2/(scale x questions).
 Data, samples and the other implementations (floating-point noise) are those of the measurement in
-`$SHARED` (by default the folder `shared` beside this repository); without it there is no table.
+`$DPBENCH` (by default the folder `shared` beside this repository); without it there is no table.
 `$TRIALS` says how often (5).
 """
 
-import importlib.util
 import math
 import os
 import re
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.publish import HOME, SCALES, runner
 from benchmarks.timing import table
 from discreet.publish.grids import adaptive_grid, uniform, uniform_grid
 from discreet.publish.levels import hierarchy, identity, quadtree
@@ -22,9 +21,7 @@ from discreet.publish.privtrees import privtree
 from discreet.publish.pruning import pruned
 from discreet.publish.wavelets import wavelet
 
-SHARED = Path(os.environ.get("SHARED", Path(__file__).resolve().parents[2] / "shared"))
 TRIALS = int(os.environ.get("TRIALS", "5"))
-SCALES = (10**3, 10**4, 10**5, 10**6)
 ONE_AXIS = {
     "IDENTITY": lambda x, e: identity(x, epsilon=e).cells("raw"),
     "UNIFORM": lambda x, e: uniform(x, epsilon=e).cells("raw"),
@@ -57,20 +54,9 @@ READ = {
 }
 
 
-def runner():
-    """The measurement's own module, or None."""
-    path = SHARED / "peers" / "dpbench_errors.py"
-    if not path.exists():
-        return None
-    spec = importlib.util.spec_from_file_location("dpbench_errors", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def recorded(dim):
     """What the measurement recorded: ratios by algorithm, and the best error by data set."""
-    text = (SHARED / "specs" / "publish.md").read_text(encoding="utf-8")
+    text = (HOME / "specs" / "publish.md").read_text(encoding="utf-8")
     part = text[text.index(f"## {dim}D results") :]
     part = part[: part.index("All values")]
     ratios, best = {}, {}

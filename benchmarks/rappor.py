@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from benchmarks.timing import table
+from benchmarks.timing import Rows, table
 from discreet.local import Collector, Frequency
 from discreet.local.rappor import Candidates, Case, collect, cost, decode
 from discreet.local.rappor.cases import CONFIGURATIONS, DISTRIBUTIONS, SIZES
@@ -74,14 +74,13 @@ def medium():
 
 
 def matrix(size, *, collections, configurations=tuple(REFERENCE)):
-    rows = []
+    rows = Rows()
     for configuration in configurations:
         for distribution in DISTRIBUTIONS:
             case = Case(distribution, size, configuration)
             found = [played(case) for _ in range(collections)]
             known = REFERENCE[configuration].get(distribution) if size == "small" else None
-            rows.append(row(f"{distribution} {configuration}", found, known))
-            print(rows[-1], flush=True)
+            rows.add(*row(f"{distribution} {configuration}", found, known))
     return table(HEAD, rows)
 
 
@@ -140,7 +139,7 @@ SETTINGS = {"0.973": "sharp", "4.947": "loose"}
 
 def known():
     """Total variation of the oracle against RAPPOR's decoder, people for people."""
-    rows = []
+    rows = Rows()
     for size, collections in COLLECTIONS.items():
         for epsilon, setting in SETTINGS.items():
             for distribution in DISTRIBUTIONS:
@@ -148,19 +147,17 @@ def known():
                 reference = None
                 if (size, setting) == ("small", "sharp"):
                     reference = REFERENCE["sharp"][distribution][0]
-                rows.append(versus(f"{distribution} {size}, {epsilon}", found, reference))
-                print(rows[-1], flush=True)
+                rows.add(*versus(f"{distribution} {size}, {epsilon}", found, reference))
     return table(KNOWN, rows)
 
 
 def false_words():
     """How often the oracle finds a word that nobody has, among 120 words of which 20 are such."""
-    rows = []
+    rows = Rows()
     for distribution in DISTRIBUTIONS:
         for size, collections in (("tiny", 1000), ("small", 10)):
             found = sum(finds_a_false_word(distribution, size) for _ in range(collections))
-            rows.append((f"{distribution} {size}, 0.973", collections, found, ALPHA))
-            print(rows[-1], flush=True)
+            rows.add(f"{distribution} {size}, 0.973", collections, found, ALPHA)
     return table(FALSE, rows)
 
 

@@ -22,3 +22,12 @@ def table(head, rows):
     return "\n".join(
         [*lines, *("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows)]
     )
+
+
+class Rows(list):
+    """The rows of a table, shown as they come."""
+
+    def add(self, *row):
+        """One more row, cell by cell."""
+        self.append(row)
+        print(row, flush=True)

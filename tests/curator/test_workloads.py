@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from tests.curator.payroll import failing, spent
+from tests.curator.test_rolling import table
 
 import discreet as dp
 from discreet.curator import workloads as module
@@ -28,19 +28,6 @@ ASKED = [
     "band >= 2",
     "(region = 'n') AND band = 0",
 ]
-
-
-def people(n=600):
-    each = range(n)
-    return pd.DataFrame({
-        "region": ["nsw"[i % 3] for i in each], "band": [i % 4 for i in each],
-        "id": [i // 2 for i in each],
-    })  # fmt: skip
-
-
-def table(unit=None):
-    columns = {"region": ["n", "s", "w"], "band": (0, 3)}
-    return dp.Table(people(), unit=unit or dp.PerRow(), columns=columns, name="t")
 
 
 def test_all_questions_from_a_table():

@@ -17,7 +17,7 @@ from discreet.query import expr as e
 from discreet.query.calendar import first_day
 from discreet.query.schema import PublicTable
 
-__all__ = ["Meaning", "Row", "Value", "compiled", "evaluate", "matches"]
+__all__ = ["COMPARISONS", "Meaning", "Row", "Value", "compiled", "evaluate", "matches"]
 
 Value = int | bool | str | date | None
 Row = Mapping[str, Value]
@@ -93,7 +93,7 @@ def _logic(op: str, values: Sequence[Value]) -> bool | None:
     return None if None in values else not decisive
 
 
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "<>": operator.ne,
     "<": operator.lt,
@@ -125,7 +125,7 @@ def _operation(node: e.Expr) -> Callable[..., Any]:  # noqa: C901, PLR0912 - one
         case e.FlagNumber():
             return int
         case e.Compare(op=op):
-            return _COMPARISONS[op]
+            return COMPARISONS[op]
         case e.Not():
             return operator.not_
         case e.Member():

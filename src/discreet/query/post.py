@@ -15,6 +15,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
+from discreet.query.evaluate import COMPARISONS
 from discreet.query.plan import (
     Aggregate,
     Plan,
@@ -166,12 +167,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": _divide,
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+    **COMPARISONS,
     "not": operator.not_,
     "abs": abs,
     "floor": math.floor,

@@ -1,13 +1,12 @@
 """One statement instead of a transaction: it writes the same, or nothing, whatever is unusual."""
 
-import os
 import threading
 from dataclasses import replace
 
 import psycopg
 import pytest
 from tests.curator.ledger.harness import UNIT, Checker, ask, claim, registration
-from tests.curator.ledger.test_faults import at_steps
+from tests.curator.ledger.test_faults import at_steps, refused_in_a_fork
 
 from discreet.curator.ledger import at_once
 from discreet.curator.ledger.amounts import Amount
@@ -256,25 +255,7 @@ def test_an_account_that_is_gone_pays_nothing(place):
 def test_a_forked_child_does_not_write_on_its_parents_connection(place):
     with place.new() as ledger:
         ask(ledger, place, claim("first"))
-        codes, inside = [], []
-
-        def fork(step):
-            if step == "in reserve" and not codes:
-                codes.append(None)
-                pid = os.fork()
-                if not pid:
-                    inside.append(True)
-                else:
-                    codes[0] = os.waitpid(pid, 0)[1]
-
-        with at_steps(fork):
-            try:
-                ledger.reserve(claim("a"))
-            except LedgerError as error:
-                os._exit(3 if inside and "process" in str(error) else 4)
-            if inside:
-                os._exit(5)
-        assert os.waitstatus_to_exitcode(codes[0]) == 3
+        refused_in_a_fork(ledger)
         ask(ledger, place, claim("b"))
         assert ledger.accounts["staff"].spent.main == 3 * UNIT
         Checker(place).look(ledger)

@@ -50,6 +50,29 @@ def at_steps(action):
         on_step(None)
 
 
+def refused_in_a_fork(ledger):
+    """Fork while the ledger reserves: the child is refused, and the parent goes on."""
+    codes, inside = [], []
+
+    def fork(step):
+        if step == "in reserve" and not codes:
+            codes.append(None)
+            pid = os.fork()
+            if not pid:
+                inside.append(True)
+            else:
+                codes[0] = os.waitpid(pid, 0)[1]
+
+    with at_steps(fork):
+        try:
+            ledger.reserve(claim("a"))
+        except LedgerError as error:
+            os._exit(3 if inside and "process" in str(error) else 4)
+        if inside:
+            os._exit(5)
+    assert os.waitstatus_to_exitcode(codes[0]) == 3
+
+
 # kills
 
 
@@ -469,26 +492,7 @@ def test_a_forked_child_has_a_ledger_of_its_own(either):
 def test_a_transaction_does_not_go_through_a_fork(place):
     """Forked in the middle of a transaction, the child can not commit it; the parent can."""
     with place.new() as ledger:
-        codes = []
-
-        def fork(step):
-            if step == "in reserve" and not codes:
-                codes.append(None)
-                pid = os.fork()
-                if not pid:
-                    inside.append(True)
-                else:
-                    codes[0] = os.waitpid(pid, 0)[1]
-
-        inside = []
-        with at_steps(fork):
-            try:
-                ledger.reserve(claim("a"))
-            except LedgerError as error:
-                os._exit(3 if inside and "process" in str(error) else 4)
-            if inside:
-                os._exit(5)
-        assert os.waitstatus_to_exitcode(codes[0]) == 3
+        refused_in_a_fork(ledger)
         ask(ledger, place, claim("b"))
         assert ledger.accounts["staff"].spent.main == 2 * UNIT
     Checker(place).check()
