@@ -169,6 +169,12 @@ def test_too_many_cells_are_refused_before_anything_is_asked(monkeypatch):
     t = table()
     with pytest.raises(QueryError, match="at least one"):
         jointly([], t.schema)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MOST_LOOKS", 23)
+        asked = [f"SELECT COUNT(*) FROM t WHERE region = 'n' AND age > {i}" for i in (20, 30)]
+        joint(t, asked[:1])
+        with pytest.raises(QueryError, match=r"2 questions over 12 .*classes.*Nothing was charged"):
+            joint(t, asked)
     monkeypatch.setattr(module, "MOST_CELLS", 5)
     with pytest.raises(QueryError, match=r"6 cells apart .*publish_marginals"):
         joint(t, ["SELECT region, age > 20 AS old, COUNT(*) FROM t GROUP BY region, old"])

@@ -50,6 +50,9 @@ MOST_COMBINATIONS = 200_000
 """So many combinations of classes are looked at to find the cells."""
 MOST_ANSWERS = 20_000
 """So many groups of all questions together."""
+MOST_LOOKS = 20_000_000
+"""So often a question is held against a combination: as many numbers are in memory, four bytes
+each, and some three microseconds go by for each."""
 
 Array = NDArray[Any]
 
@@ -119,6 +122,8 @@ def jointly(plans: Sequence[Plan], schema: Schema) -> Joint:
     sizes = tuple(len(line.rows) for line in axes)
     if math.prod(sizes) > MOST_COMBINATIONS:
         raise _too_many(math.prod(sizes), axes)
+    if len(asked) * math.prod(sizes) > MOST_LOOKS:
+        raise _too_long(len(asked), math.prod(sizes), axes)
     which = np.stack([_groups_of(one, axes, sizes, schema).reshape(-1) for one in asked])
     shape, cell, rows = _merged(which, sizes)
     if math.prod(shape) > MOST_CELLS:
@@ -137,10 +142,22 @@ def jointly(plans: Sequence[Plan], schema: Schema) -> Joint:
     return Joint(request, stability, asked, axes, shape, cell, rows)
 
 
-def _too_many(number: int, axes: Sequence[Line]) -> QueryError:
-    told = ", ".join(f"{' and '.join(line.columns)}: {len(line.rows)}" for line in axes)
+def _told(axes: Sequence[Line]) -> str:
+    said = ", ".join(f"{' and '.join(line.columns)}: {len(line.rows)}" for line in axes)
+    return f"({said} classes)"
+
+
+def _too_long(questions: int, combinations: int, axes: Sequence[Line]) -> QueryError:
     return QueryError(
-        f"these questions tell {number:,} cells apart ({told} classes), and at most "
+        f"{questions:,} questions over {combinations:,} combinations {_told(axes)} are too many to "
+        f"plan together: at most {MOST_LOOKS:,} in all, questions times combinations; ask for less "
+        "at once, or join questions that differ in a value to one with GROUP BY"
+    )
+
+
+def _too_many(number: int, axes: Sequence[Line]) -> QueryError:
+    return QueryError(
+        f"these questions tell {number:,} cells apart {_told(axes)}, and at most "
         f"{MOST_CELLS:,} can be answered together; ask for less at once, or for coarser groups. "
         "Tables of a few of many columns are marginals: publish_marginals"
     )

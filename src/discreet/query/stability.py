@@ -152,7 +152,11 @@ def _rows(block: Block, plan: Plan, unit: PerPerson) -> tuple[Stability, ...]:
             f"dp.PerPerson({unit.column!r}, max_rows=...); COUNT(DISTINCT {unit.column}) needs none"
         )
     if most == "find":
-        raise QueryError("max_rows has still to be found: ask through a session, which finds it")
+        raise QueryError(
+            "max_rows has still to be found: a session's `ask` finds it and then answers. A "
+            "publication finds nothing: ask a question in the same session before it, or let the "
+            "owner declare max_rows"
+        )
     groups = _groups(plan, unit.max_groups)
     if unit.trusted:
         why = f"trusted: at most {_said(most, 1)} of one person" + _unit_words(unit)
