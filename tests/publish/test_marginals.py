@@ -11,6 +11,7 @@ from tests.publish.forced import datasets, neighbours, worst_loss
 
 from discreet.errors import BudgetExceededError, ParameterError
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.sums import geometric_variance
 from discreet.publish import marginals as module
 from discreet.publish.marginals import marginal_counts, tabulated
 from discreet.publish.residuals import Forms, closure_of
@@ -147,15 +148,24 @@ def test_raw_marginals_are_least_squares_with_the_stated_variances(price):
         assert error**2 == pytest.approx((question @ each.T) @ covariance @ (each @ question))
 
 
-def test_the_weights_of_the_noise_give_the_variance():
-    sizes, wanted = (2, 3, 4), ((0, 1), (1, 2))
-    made = marginal_counts(counts_of(np.ones(sizes, dtype=int), wanted), sizes, wanted, epsilon=1)
-    question = np.arange(12).reshape(3, 4) % 5
-    weights = made._weights((1, 2), question)
-    found = sum((w**2).sum() * made._variance(one) for one, w in weights.items())
-    assert found == pytest.approx(made._question_variance((1, 2), question))
-    value = sum((w * made.numbers[one]).sum() for one, w in weights.items())
-    assert value == pytest.approx((question * made.raw((1, 2))).sum())
+@pytest.mark.parametrize("ways", [1, 2, 3])
+def test_the_weights_of_the_noise_give_the_variance(ways):
+    """Those of sets that share no column with the question are told by one weight each."""
+    sizes, wanted = (2, 3, 4, 3, 2), tuple(combinations(range(5), ways))
+    exact = counts_of(np.ones(sizes, dtype=int), wanted)
+    made = marginal_counts(exact, sizes, wanted, epsilon=1)
+    own = wanted[-1]
+    question = np.arange(made.raw(own).size).reshape(made.raw(own).shape) % 5
+    found = sum(n @ w**2 * geometric_variance(rate) for w, rate, n in made._noise(own, question))
+    assert found == pytest.approx(made._question_variance(own, question))
+    value = sum((w * made.numbers[one]).sum() for one, w in made._weights(own, question).items())
+    total = sum(made._sources[()].values())
+    value += sum(
+        made._projected(own, question, ()) * weight / total * made.numbers[one].sum()
+        for one, weight in made._sources[()].items()
+        if not set(one) & set(own)
+    )
+    assert value == pytest.approx((question * made.raw(own)).sum())
 
 
 @pytest.mark.parametrize("price", [{"epsilon": 1}, {"rho": "1/8"}], ids=str)

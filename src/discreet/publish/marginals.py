@@ -41,7 +41,7 @@ Tested by tests/publish/test_marginals.py
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -191,21 +191,56 @@ class Marginals:
         """Pure: by the law of the noise. Gaussian: discrete Gaussians are sub-Gaussian."""
         if not self._forms.pure:
             return math.sqrt(2 * self._question_variance(own, question) * math.log(2 / float(risk)))
-        weights = self._weights(own, question)
+        parts = list(self._noise(own, question))
         return geometric_width(
-            [(w.reshape(-1), self.scales[one]) for one, w in weights.items()], risk
+            [(w, rate) for w, rate, _ in parts], risk, times=[n for _, _, n in parts]
         )
 
+    def _noise(self, own: Columns, question: Array) -> Iterator[tuple[Array, Fraction, Array]]:
+        """The weights of all noise in the raw answer to a question about a marginal.
+
+        With its rate, and how often each weight comes.
+        """
+        for one, weights in self._weights(own, question).items():
+            yield weights.reshape(-1), self.scales[one], np.ones(weights.size, dtype=np.int64)
+        everybody = float(self._projected(own, question, ()))
+        for rate, (members, each, cells) in self._apart.items():
+            others = ~members[:, list(own)].any(axis=1)
+            yield everybody * each[others], rate, cells[others]
+
     def _weights(self, own: Columns, question: Array) -> dict[Columns, Array]:
-        """The weights of all noisy numbers in the raw answer to a question about a marginal."""
+        """The weights of the noisy numbers in the raw answer to a question about a marginal.
+
+        Only those of sets that have a column of it: the others (`_apart`) tell of everybody alone.
+        """
         weights: dict[Columns, Array] = {}
         for part in closure_of([own]):
             shared = self._projected(own, question, part)
             total = sum(self._sources[part].values())
             for one, weight in self._sources[part].items():
-                added = weight / total * self._forms.weights(shared, one, part)
-                weights[one] = weights[one] + added if one in weights else added
+                if not set(one).isdisjoint(own):
+                    added = weight / total * self._forms.weights(shared, one, part)
+                    weights[one] = weights[one] + added if one in weights else added
         return weights
+
+    @cached_property
+    def _apart(self) -> dict[Fraction, tuple[Array, Array, Array]]:
+        """The sets that tell how many there are in all, by the rate of their noise.
+
+        Which columns they have, the weight of each of their numbers in that, and how many they are:
+        all cells of a set weigh the same.
+        """
+        sources = self._sources[()]
+        total, found = sum(sources.values()), {}
+        for rate in {self.scales[one] for one in sources}:
+            sets = [one for one in sources if self.scales[one] == rate]
+            members = np.zeros((len(sets), len(self.sizes)), dtype=bool)
+            for row, one in enumerate(sets):
+                members[row, list(one)] = True
+            each = np.array([sources[one] / total for one in sets])
+            cells = np.array([self.numbers[one].size for one in sets], dtype=np.int64)
+            found[rate] = members, each, cells
+        return found
 
     def _projected(self, own: Columns, question: Array, part: Columns) -> Array:
         """What a question about a marginal asks of one residual."""

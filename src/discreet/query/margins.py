@@ -103,7 +103,7 @@ def margins(
         raise QueryError("two columns have the same name; say ... AS name")
     keys = tuple(_keys(grouping) for grouping in groupings)
     wanted = _sets(ways, names)
-    tops = tuple(one for one in wanted if not any(set(one) < set(other) for other in wanted))
+    tops = _tops(wanted)
     _check_size(wanted, tops, [len(k) for k in keys])
     parts, bounds = [], []
     for one in tops:
@@ -117,6 +117,16 @@ def margins(
         raise QueryError("these marginals cannot be counted in the same units")
     request = Request(schema, plans[0].where, tuple(parts))
     return Margins(request, largest, groupings, keys, wanted, tops, where)
+
+
+def _tops(wanted: Sequence[Columns]) -> tuple[Columns, ...]:
+    """Those that are no part of others."""
+    sets, longest = [set(one) for one in wanted], max(map(len, wanted))
+    return tuple(
+        one
+        for one, own in zip(wanted, sets, strict=True)
+        if len(one) == longest or not any(own < other for other in sets)
+    )
 
 
 def _plan(schema: Schema, column: str, where: str | None) -> Plan:
