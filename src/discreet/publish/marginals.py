@@ -57,6 +57,7 @@ from discreet.mechanisms.geometric import Geometric, sensitivity_of
 from discreet.mechanisms.sums import geometric_variance, geometric_width
 from discreet.noise.source import Source, system_source
 from discreet.privacy.guarantee import ZCDP, Neighbours, PureDP, epsilon_of, neighbours_of
+from discreet.publish.agreeing import agreeing
 from discreet.publish.measured import Array, LinearAnswer
 from discreet.publish.residuals import (
     Columns,
@@ -73,7 +74,6 @@ MOST = 1_000_000
 """Cells of one marginal at most."""
 MOST_SETS = 5_000
 """Marginals at most, with all that follow from them."""
-_TURNS = 300
 
 
 def tabulated(
@@ -137,18 +137,22 @@ class Marginals:
                 found[part][columns] = 1 / noise
         return found
 
+    @cached_property
+    def _trust(self) -> dict[Columns, float]:
+        """1/s_A^2."""
+        return {part: sum(sources.values()) for part, sources in self._sources.items()}
+
     def residual_variance(self, columns: Columns) -> float:
         """s_A^2."""
-        return 1 / sum(self._sources[columns].values())
+        return 1 / self._trust[columns]
 
     @cached_property
     def residuals(self) -> dict[Columns, Array]:
         """The residuals r_A, by least squares over everything that was measured."""
         found = {}
         for part, sources in self._sources.items():
-            total = sum(sources.values())
             found[part] = sum(
-                weight / total * self._forms.estimate(self.numbers[one], one, part)
+                weight / self._trust[part] * self._forms.estimate(self.numbers[one], one, part)
                 for one, weight in sources.items()
             )
         return found  # type: ignore[return-value]
@@ -216,7 +220,7 @@ class Marginals:
         weights: dict[Columns, Array] = {}
         for part in closure_of([own]):
             shared = self._projected(own, question, part)
-            total = sum(self._sources[part].values())
+            total = self._trust[part]
             for one, weight in self._sources[part].items():
                 if not set(one).isdisjoint(own):
                     added = weight / total * self._forms.weights(shared, one, part)
@@ -231,7 +235,7 @@ class Marginals:
         all cells of a set weigh the same.
         """
         sources = self._sources[()]
-        total, found = sum(sources.values()), {}
+        total, found = self._trust[()], {}
         for rate in {self.scales[one] for one in sources}:
             sets = [one for one in sources if self.scales[one] == rate]
             members = np.zeros((len(sets), len(self.sizes)), dtype=bool)
@@ -286,46 +290,13 @@ class Marginals:
     def _obedient(self) -> dict[Columns, Array]:
         """Residuals near to the measured ones whose wanted marginals have no negative cell.
 
-        Nearest by weighted least squares, in so many turns of the alternating directions method of
-        multipliers; then mixed with the even table of the same total, as much as it takes.
+        Nearest by weighted least squares (`discreet.publish.agreeing`); then mixed with the even
+        table of the same total, as much as it takes.
         """
-        tops = [one for one in self.wanted if not any(set(one) < set(b) for b in self.wanted)]
-        trust = {part: 1 / self.residual_variance(part) for part in self._sources}
+        inside = {part for one in self.wanted for part in closure_of([one]) if part != one}
+        tops = [one for one in self.wanted if one not in inside]
         penalty = {top: 1 / max(self.variance(top), 1e-300) for top in tops}
-        found = dict(self.residuals)
-        near = {top: np.maximum(self._joined(top, found), 0) for top in tops}
-        push = {top: np.zeros_like(near[top]) for top in tops}
-        for _ in range(_TURNS):
-            found = self._least(trust, penalty, {top: near[top] - push[top] for top in tops})
-            worst = 0.0
-            for top in tops:
-                table = self._joined(top, found)
-                near[top] = np.maximum(table + push[top], 0)
-                push[top] = push[top] + table - near[top]
-                worst = max(worst, -float(table.min()) * math.sqrt(penalty[top]))
-            if worst < 1e-3:
-                break
-        return self._lifted(found, tops)
-
-    def _least(
-        self, trust: Mapping[Columns, float], penalty: Mapping[Columns, float],
-        near: Mapping[Columns, Array],
-    ) -> dict[Columns, Array]:  # fmt: skip
-        """The residuals with the least distance from the measured ones and from some marginals.
-
-        Each residual by itself: a marginal B has |x_B|^2 = sum over A of |r_A|^2 / prod_(B - A) n.
-        """
-        above = {part: trust[part] * self.residuals[part] for part in trust}
-        below = dict(trust)
-        for top, table in near.items():
-            for part in closure_of([top]):
-                own = table
-                for axis, i in reversed(list(enumerate(top))):
-                    own = centred(own, axis) if i in part else own.sum(axis=axis)
-                others = math.prod(self.sizes[i] for i in top if i not in part)
-                above[part] = above[part] + penalty[top] * own / others
-                below[part] += penalty[top] / others
-        return {part: above[part] / below[part] for part in trust}
+        return self._lifted(agreeing(self.sizes, self.residuals, self._trust, penalty), tops)
 
     def _lifted(self, found: dict[Columns, Array], tops: Sequence[Columns]) -> dict[Columns, Array]:
         total = max(float(found[()]), 0.0)

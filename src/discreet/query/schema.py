@@ -493,9 +493,8 @@ class Schema:
         found = self.declaration(name)
         if isinstance(found, FindBounds):
             raise QueryError(
-                f"the bounds of {name!r} have still to be found: a session's `ask` spends epsilon "
-                f"{shown(found.epsilon)} on them and then answers. A publication finds nothing: "
-                "ask a question in the same session before it, or let the owner declare bounds"
+                f"the bounds of {name!r} have still to be found: a session's `ask` does, for "
+                f"epsilon {shown(found.epsilon)}. A publication does not: ask before, or declare"
             )
         assert not isinstance(found, Hidden)  # noqa: S101 - declaration() refuses it
         return found.kind
