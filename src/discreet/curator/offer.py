@@ -14,7 +14,7 @@ from functools import partial
 
 from discreet.curator.questions import Questions, rounded_down
 from discreet.errors import BudgetExceededError, DiscreetError
-from discreet.query.explain import price_of
+from discreet.query.explain import figure, price_of
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
 
@@ -94,7 +94,7 @@ def widths(questions: Questions, plan: Plan, target: Target, *, confidence: Frac
     """How accurate the numbers of a question would be, in words: ": n within 10"; or nothing."""
     priced, _ = questions.priced(plan, target)
     price = price_of(priced, confidence=confidence)
-    said = [f"{x.name} within {x.half_width:,.3g}" for x in price if x.half_width]
+    said = [f"{x.name} within {figure(x.half_width)}" for x in price if x.half_width]
     return f": {', '.join(said)}" if said else ""
 
 

@@ -43,6 +43,7 @@ __all__ = [
     "PriceLine",
     "epsilon_for",
     "explained",
+    "figure",
     "in_words",
     "least_epsilon",
     "mechanism_words",
@@ -129,7 +130,7 @@ class Price:
         level = f"{float(self.confidence):.0%}"
         rows = [("number", "expected error", f"{level} within", "noise")]
         rows += [
-            (line.name, _figure(line.error), _figure(line.half_width), line.mechanism)
+            (line.name, figure(line.error), figure(line.half_width), line.mechanism)
             for line in self.lines
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
@@ -140,7 +141,8 @@ class Price:
         return "\n".join([f"costs {self.guarantee}", *table, *notes])
 
 
-def _figure(value: float | None) -> str:
+def figure(value: float | None) -> str:
+    """How far off a number is, as people write it."""
     if value is None:
         return "depends"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.3g}"
@@ -193,7 +195,7 @@ def _line(output: Output, question: Priced, confidence: Fraction, rows: int) -> 
     if wanted.function == "quantile":
         assert wanted.level is not None  # noqa: S101 - every quantile has one
         ranks = float(rank_error(measured, wanted.level, confidence))
-        return PriceLine(output.name, words, None, None, f"within {_figure(ranks)} ranks")
+        return PriceLine(output.name, words, None, None, f"within {figure(ranks)} ranks")
     return _ratio_line(output.name, wanted, measured, confidence, rows)
 
 

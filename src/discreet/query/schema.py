@@ -493,8 +493,8 @@ class Schema:
         found = self.declaration(name)
         if isinstance(found, FindBounds):
             raise QueryError(
-                f"the bounds of {name!r} have still to be found: a session's `ask` does, for "
-                f"epsilon {shown(found.epsilon)}. A publication does not: ask before, or declare"
+                f"the bounds of {name!r} have still to be found, which a session's `ask` does for "
+                f"epsilon {shown(found.epsilon)}; before a publication, ask; or declare them"
             )
         assert not isinstance(found, Hidden)  # noqa: S101 - declaration() refuses it
         return found.kind
