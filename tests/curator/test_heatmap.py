@@ -25,6 +25,15 @@ def test_every_cell_is_drawn_with_its_count(grid, tmp_path):
     assert (tmp_path / "grid.svg").read_text().startswith("<svg")
 
 
+def test_years_are_written_as_years_and_the_legend_has_marks():
+    counts = np.full((3, 2), 50)
+    grid = published(counts, Axis("year", 2021, 2024, 3), Axis("pay", "0.5", 100_000, 2))
+    told = json.loads(grid.plot().to_json())["encoding"]
+    assert told["x"]["axis"] == {"format": "~f", "tickMinStep": 1}
+    assert told["y"]["axis"] == {"format": ",~f"}
+    assert told["color"]["legend"]["values"][:2] == [0, 1]
+
+
 def test_many_cells_are_drawn_as_fewer():
     fine = published(np.ones((80, 2), dtype=int), Axis("x", 0, 80, 80), Axis("y", 0, 2, 2))
     told = json.loads(fine.release.plot().to_json())

@@ -15,6 +15,7 @@ from discreet.curator.frames import library
 if TYPE_CHECKING:
     from discreet.curator.published import Published
     from discreet.curator.release import Release
+    from discreet.query.cells import Axis
 
 __all__ = ["heatmap", "heatmap_of"]
 
@@ -30,13 +31,11 @@ def heatmap(published: Published, path: str | Path | None = None) -> Any:
     points = _points(published)
     scale = alt.Scale(range=COLOURS, type="symlog")
     chart = alt.Chart(alt.Data(values=points)).mark_rect().encode(
-        x=alt.X("x:Q", title=first.of, scale=alt.Scale(domain=[float(first.low), float(first.high)],
-                                                       nice=False)),
+        x=alt.X("x:Q", title=first.of, **_along(alt, first)),
         x2="x2:Q",
-        y=alt.Y("y:Q", title=second.of, scale=alt.Scale(
-            domain=[float(second.low), float(second.high)], nice=False)),
+        y=alt.Y("y:Q", title=second.of, **_along(alt, second)),
         y2="y2:Q",
-        color=alt.Color("n:Q", title="n", scale=scale),
+        color=alt.Color("n:Q", title="n", scale=scale, legend=alt.Legend(values=_marks(points))),
         tooltip=["x:Q", "y:Q", "n:Q"],
     )  # fmt: skip
     where = "" if published.where is None else f", where {published.where}"
@@ -44,6 +43,21 @@ def heatmap(published: Published, path: str | Path | None = None) -> Any:
                       subtitle=f"{published.guarantee}{where}")  # fmt: skip
     chart = chart.properties(width=460, height=460, title=title)
     return saved(chart, path)
+
+
+def _along(alt: Any, axis: Axis) -> dict[str, Any]:
+    """The scale of an axis, and how its numbers are written: 2024, not 2,024.0."""
+    ends = [float(axis.low), float(axis.high)]
+    long = max(map(abs, ends)) >= 10_000
+    cells = {"tickMinStep": 1} if axis.low.denominator == axis.width.denominator == 1 else {}
+    written = alt.Axis(format=",~f" if long else "~f", **cells)
+    return {"scale": alt.Scale(domain=ends, nice=False), "axis": written}
+
+
+def _marks(points: list[dict[str, float]]) -> list[int]:
+    """What the legend names: 0 and the powers of ten, on a scale that is nearly logarithmic."""
+    most = max(point["n"] for point in points)
+    return [0, *(10**k for k in range(18) if 10**k <= most)]
 
 
 def heatmap_of(release: Release, path: str | Path | None = None) -> Any:
