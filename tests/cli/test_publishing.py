@@ -75,7 +75,10 @@ def test_rows_outside_of_the_range_are_not_counted(here, run):
         (("salary", "--rollup", "year", "--epsilon", "1"), "--rollup goes instead"),
         (("--rollup", "department", "--epsilon", "1"), "there is no column 'department'"),
         (("salary", "--range", "0:10", "--range", "0:10", "--epsilon", "1"), "--range must say"),
-        (("salary", "--range", "0:10", "--within", "5"), "price of a publication"),
+        (("salary", "--range", "0:10"), "price of a publication"),
+        (("salary", "--range", "0:10", "--within", "5"), "No such option: --within"),
+        (("salary", "--range", "0:10", "--epsilon", "1", "--no-ledger", "--budget", "3"),
+         "needs a ledger"),
         (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "2,3"), "--bins"),
         (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "x"), "--bins"),
         (("salary", "--range", "0:10", "--epsilon", "1", "--bins", "0"), "bins"),
@@ -85,10 +88,17 @@ def test_rows_outside_of_the_range_are_not_counted(here, run):
         (("nothing", "--range", "0:10", "--epsilon", "1"), "nothing"),
         (("salary", "--range", "0:10", "--epsilon", "1", "--as", "alice"), "policy"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(here, run, args, problem):
     found = run("publish", "payroll.csv", *args, code=2)
     assert problem in found.stderr
+
+
+@pytest.mark.parametrize("more", [("--budget", "3"), ("--no-ledger",)])
+def test_a_policy_says_its_budget_itself(registered, run, more):
+    found = run("publish", "policy.toml", "salary", "--range", "0:10", "--epsilon", "1", *more,
+                code=2)  # fmt: skip
+    assert "go with a bare file" in found.stderr
 
 
 def test_an_answer_to_one_question_is_no_publication(here, run):

@@ -181,7 +181,7 @@ def _ask(
             raise ParameterError("--report", str(out.report), problem)
         show_answer(_forgotten(file, known, columns, question, cost), out)
         return
-    with opened(file, known, columns, cost) as curator:
+    with opened(file, known, columns, cost.budget) as curator:
         name = next(iter(curator.policy.datasets))
         answer = answered(
             curator, None,
@@ -193,14 +193,14 @@ def _ask(
     show_answer(answer, out)
 
 
-def opened(file: str, known: Known, columns: Columns, cost: Cost) -> Curator:
+def opened(file: str, known: Known, columns: Columns, budget: str | None) -> Curator:
     """A curator of the file, whose ledger lies beside it."""
     from discreet.curator.oneoff import open_file  # noqa: PLC0415
 
     _there(file)
     return open_file(
         file, columns=columns, person=known.person, max_rows=known.max_rows,
-        max_groups=known.max_groups, budget=cost.budget, table=known.table, options=known.options,
+        max_groups=known.max_groups, budget=budget, table=known.table, options=known.options,
     )  # fmt: skip
 
 

@@ -81,6 +81,16 @@ Less = Annotated[
     typer.Option("--with-what-is-left", rich_help_panel=COST,
                  help="If the rest of the budget does not suffice, ask for less."),
 ]  # fmt: skip
+Budget = Annotated[
+    str | None,
+    typer.Option("--budget", metavar="NUMBER", rich_help_panel=COST,
+                 help="The total epsilon of the file, said at its first question; else 10."),
+]  # fmt: skip
+NoLedger = Annotated[
+    bool,
+    typer.Option("--no-ledger", rich_help_panel=COST,
+                 help="Remember nothing: then nobody adds up what was asked."),
+]  # fmt: skip
 As = Annotated[
     str | None,
     typer.Option("--as", metavar="ANALYST", callback=to_an_analyst,
@@ -206,16 +216,8 @@ class Cost:
     delta: Delta = None
     within: Within = None
     less: Less = False
-    budget: Annotated[
-        str | None,
-        typer.Option("--budget", metavar="NUMBER", rich_help_panel=COST,
-                     help="The total epsilon of the file, said at its first question; else 10."),
-    ] = None  # fmt: skip
-    no_ledger: Annotated[
-        bool,
-        typer.Option("--no-ledger", rich_help_panel=COST,
-                     help="Remember nothing: then nobody adds up what was asked."),
-    ] = False  # fmt: skip
+    budget: Budget = None
+    no_ledger: NoLedger = False
 
     def check(self) -> None:
         """Refuse what does not go together."""
@@ -225,6 +227,24 @@ class Cost:
         if self.no_ledger and (self.budget is not None or self.less):
             said = "--budget" if self.budget is not None else "--with-what-is-left"
             raise ParameterError(said, self.budget, "needs a ledger; leave out --no-ledger")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a publication costs, and who counts."""
+
+    epsilon: Epsilon = None
+    budget: Budget = None
+    no_ledger: NoLedger = False
+
+    def check(self) -> str:
+        """The epsilon; refuse what does not go together."""
+        if self.epsilon is None:
+            raise ParameterError("--epsilon", None, "is the price of a publication: say it")
+        if self.no_ledger and self.budget is not None:
+            problem = "needs a ledger; leave out --no-ledger"
+            raise ParameterError("--budget", self.budget, problem)
+        return self.epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +264,8 @@ class Known:
     ranges: Annotated[
         _List,
         typer.Option("--range", metavar="COLUMN=FROM:TO", rich_help_panel=_KNOWN,
-                     help="Whole numbers, each of them a key."),
+                     help="Whole numbers, each of them a key. FROM:TO alone: where the bins of a "
+                          "histogram, or the cells of a publication, are."),
     ] = None  # fmt: skip
     dates: Annotated[
         _List,

@@ -16,7 +16,7 @@ import typer
 from discreet.cli import options as o
 from discreet.cli.answers import Answer, answered, show_answer
 from discreet.cli.files import Where, forgotten, opened
-from discreet.cli.options import Cost, Known, Out, pair_of, spread
+from discreet.cli.options import Known, Out, Price, pair_of, spread
 from discreet.cli.places import is_policy
 from discreet.cli.releases import Stored
 from discreet.errors import ParameterError
@@ -40,11 +40,13 @@ def publish(  # noqa: PLR0913, PLR0917 - data, what of it, who publishes, a pric
         str, typer.Argument(metavar="POLICY|FILE", help="A policy (.toml), or a bare file.")
     ],
     known: Known,
-    cost: Cost,
+    price: Price,
     out: Out,
     columns: Annotated[
         list[str] | None,
-        typer.Argument(metavar="COLUMN...", help="One to three columns of numbers."),
+        typer.Argument(
+            metavar="COLUMN...", help="One to three columns of numbers; of keys with --ways."
+        ),
     ] = None,
     bins: Annotated[
         str, typer.Option("--bins", metavar="N[,N]", help="How many cells, for each column.")
@@ -92,10 +94,8 @@ def publish(  # noqa: PLR0913, PLR0917 - data, what of it, who publishes, a pric
     Example: [bold]discreet publish policy.toml department "salary > 90000 AS high" --ways 2
     --epsilon 0.1[/bold]
     """
-    cost.check()
+    epsilon = price.check()
     out.check()
-    if cost.epsilon is None or cost.delta is not None or cost.less:
-        raise ParameterError("--epsilon", cost.epsilon, "is the price of a publication: say it")
     if rollup is not None:
         if columns or ways is not None or workload is not None:
             raise ParameterError("--rollup", rollup, "goes instead of columns of numbers")
@@ -104,23 +104,26 @@ def publish(  # noqa: PLR0913, PLR0917 - data, what of it, who publishes, a pric
     else:
         wanted = _wanted(columns or [], bins, ways, workload, where, known)
     if is_policy(source):
+        if price.budget is not None or price.no_ledger:
+            raise ParameterError(
+                "--budget", price.budget, "and --no-ledger go with a bare file; a policy says both"
+            )
         who = {"analyst": analyst, "dataset": dataset, "block": block, "key": key}
-        show_answer(_under_policy(source, wanted, cost.epsilon, who), out)
+        show_answer(_under_policy(source, wanted, epsilon, who), out)
         return
     if analyst or dataset or block or key:
         raise ParameterError("--as", analyst, "--dataset, --block and --key go with a policy")
     known, declared = wanted.known, wanted.declared()
-    if cost.no_ledger:
+    if price.no_ledger:
         table = forgotten(source, known, declared)
-        session = table.session(epsilon=cost.epsilon)
-        made = wanted.made(session, cost.epsilon)
+        session = table.session(epsilon=epsilon)
+        made = wanted.made(session, epsilon)
         table.close()
         release = getattr(made, "release", made)
         show_answer(Answer(release, charged=str(session.spent)), out)
         return
-    price = cost.epsilon
-    with opened(source, known, declared, cost) as curator:
-        show_answer(answered(curator, None, lambda: wanted.made(curator, price)), out)
+    with opened(source, known, declared, price.budget) as curator:
+        show_answer(answered(curator, None, lambda: wanted.made(curator, epsilon)), out)
 
 
 @dataclass(frozen=True)
