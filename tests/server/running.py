@@ -2,15 +2,17 @@
 
 import http.client
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import pytest
 from tests.curator.payroll import POLICY, write_rows
 
 from discreet.curator.access import passwords
 from discreet.curator.curator import Curator
 from discreet.curator.policy.reading import read_policy
+from discreet.server.api import questions
 from discreet.server.run import bound, in_thread, server_of
 from discreet.server.service import Service
 from discreet.server.settings import Settings
@@ -95,8 +97,18 @@ PEOPLE = {"olga": "owner", "alice": "analyst", "bob": "analyst", "audrey": "audi
 
 
 @contextmanager
-def running(path, *, deadlines=(Fraction(1, 10), Fraction(1, 2)), people=PEOPLE, **settings):
-    """A running server with somebody of every role."""
+def patient():
+    """The database may take far longer than the deadline: a busy machine is no failing database."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(questions, "ENGINE_SHARE", 1000)
+        yield
+
+
+@contextmanager
+def running(
+    path, *, deadlines=(Fraction(1, 10), Fraction(1, 2)), people=PEOPLE, stopping=False, **settings
+):
+    """A running server with somebody of every role; `stopping` its database before a deadline."""
     server = read_policy(path).server
     changed = {k: settings.pop(k) for k in ("workers", "requests_per_minute", "names", "sources")
                if k in settings}  # fmt: skip
@@ -111,6 +123,9 @@ def running(path, *, deadlines=(Fraction(1, 10), Fraction(1, 2)), people=PEOPLE,
             service.access.add(name, role, password=PASSWORD, by="tests")
         keys[name] = service.access.make_key(name, by="tests")
     server = server_of(service)
-    with in_thread(server, bound(made)) as listening:
+    with (
+        nullcontext() if stopping else patient(),
+        in_thread(server, bound(made)) as listening,
+    ):
         assert server.started, "the server did not start"
         yield Running(service, listening.getsockname()[1], keys, server)

@@ -85,6 +85,13 @@ def server(tmp_path):
         yield made
 
 
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory):
+    """For what is refused."""
+    with running(tmp_path_factory.mktemp("standing")) as made:
+        yield made
+
+
 def test_a_report_is_counted_and_a_second_is_not(server):
     first = server.body()
     assert server.call("POST", "/api/reports", first)[0] == 201
@@ -133,12 +140,13 @@ def wrong_report(change):
         {"report": wrong_report(lambda d: d)[:-1].rstrip("=") + "/"},
     ],
 )  # fmt: skip
-def test_what_is_no_report_of_this_survey_is_refused(server, more):
-    status, told = server.send(3, **more)
+def test_what_is_no_report_of_this_survey_is_refused(standing, more):
+    device = before = standing.n()
+    status, told = standing.send(device, **more)
     assert status == 422
     assert "nothing was counted" in told.decode()
-    assert server.n() == 0
-    assert server.send(3)[0] == 201  # and the device may still report
+    assert standing.n() == before
+    assert standing.send(device)[0] == 201  # and the device may still report
 
 
 def test_what_is_wrong_with_a_report_is_told(server):
@@ -203,10 +211,11 @@ def test_a_batch_of_nothing_good_is_answered_too(server):
         {"reports": [{"device": DEVICE}]},
     ],
 )  # fmt: skip
-def test_what_is_no_batch_is_refused_as_a_whole(server, more):
-    status, _ = batch(server, [server.body(1)], **more)
+def test_what_is_no_batch_is_refused_as_a_whole(standing, more):
+    before = standing.n()
+    status, _ = batch(standing, [standing.body(before)], **more)
     assert status == 422
-    assert server.n() == 0
+    assert standing.n() == before
 
 
 def test_a_batch_is_bounded(server, monkeypatch):

@@ -37,13 +37,13 @@ def test_a_change_holds_from_the_next_question_on(server, folder):
         ("[ledger]", "[ledger", "TOML"),
     ],
 )
-def test_what_the_ledger_refuses_changes_nothing(server, folder, old, new, words):
+def test_what_the_ledger_refuses_changes_nothing(standing, old, new, words):
     text = POLICY.replace(old, new)
-    answer = server.call("PUT", "/api/policy", {"text": text}, who="olga")
+    answer = standing.call("PUT", "/api/policy", {"text": text}, who="olga")
     assert answer.status in (409, 422), answer.body
     assert words in answer.json["message"]
-    assert (folder / "policy.toml").read_text() == POLICY
-    assert server.ask(epsilon="0.1").status == 200
+    assert standing.service.path.read_text() == POLICY
+    assert standing.ask(epsilon="0.1").status == 200
 
 
 def test_more_budget_is_a_decision_of_its_own(server):

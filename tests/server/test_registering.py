@@ -38,24 +38,38 @@ WANTED = {
 TWO = {**WANTED, "name": "more", "source": "other.csv", "family": "patients"}
 
 
-@pytest.fixture
-def hospital(tmp_path, monkeypatch):
-    """A server on a policy without datasets, with a folder of data beside what is none of it."""
-    weak(monkeypatch)
-    data = tmp_path / "data"
+def written(folder):
+    """A policy without datasets, with a folder of data beside what is none of it; its path."""
+    data = folder / "data"
     (data / "deep").mkdir(parents=True)
     for name in ("visits.csv", "other.csv", "deep/third.csv"):
         (data / name).write_text(HEADER + ROWS)
-    (tmp_path / "outside.csv").write_text(HEADER + ROWS)
+    (folder / "outside.csv").write_text(HEADER + ROWS)
     (data / "notes.txt").write_text("x")
     (data / ".hidden.csv").write_text(HEADER)
-    (data / "out.csv").symlink_to(tmp_path / "outside.csv")
-    (data / "away").symlink_to(tmp_path)
+    (data / "out.csv").symlink_to(folder / "outside.csv")
+    (data / "away").symlink_to(folder)
     (data / "in.csv").symlink_to(data / "visits.csv")
     (data / "loop.csv").symlink_to(data / "loop.csv")
     (data / "ledger.csv").symlink_to(data / "own.db")
-    with running(prepared(tmp_path, EMPTY), deadlines=(20,), padded=False) as made:
+    return prepared(folder, EMPTY)
+
+
+@pytest.fixture
+def hospital(tmp_path, monkeypatch):
+    weak(monkeypatch)
+    with running(written(tmp_path), deadlines=(20,), padded=False) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory):
+    """Where nothing is ever registered."""
+    with pytest.MonkeyPatch.context() as patch:
+        weak(patch)
+        path = written(tmp_path_factory.mktemp("standing"))
+        with running(path, deadlines=(20,), padded=False) as made:
+            yield made
 
 
 def text_of(server):
@@ -66,8 +80,8 @@ def owner(server, path, body, **more):
     return server.post(path, body, who="olga", **more)
 
 
-def test_files_are_listed_by_name_and_only_those_below_the_folder(hospital):
-    told = hospital.get("/api/sources", who="olga").json
+def test_files_are_listed_by_name_and_only_those_below_the_folder(standing):
+    told = standing.get("/api/sources", who="olga").json
     assert told == {
         "folder": "data",
         "sources": ["deep/third.csv", "in.csv", "other.csv", "visits.csv"],
@@ -88,9 +102,9 @@ def test_without_a_folder_of_sources_it_is_the_policys_and_its_own_files_are_lef
         assert "belongs to the ledger" in refused.json["message"]
 
 
-def test_there_is_a_most_of_files(hospital, monkeypatch):
+def test_there_is_a_most_of_files(standing, monkeypatch):
     monkeypatch.setattr(registering, "MOST_FILES", 2)
-    told = hospital.get("/api/sources", who="olga").json
+    told = standing.get("/api/sources", who="olga").json
     assert (len(told["sources"]), told["more"]) == (2, True)
 
 
@@ -104,19 +118,19 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("source", OUTSIDE)
-def test_no_path_leads_out(hospital, source):
-    before = text_of(hospital)
+def test_no_path_leads_out(standing, source):
+    before = text_of(standing)
     for path, body in (("/api/sources/draft", {}), ("/api/datasets", WANTED)):
-        answer = owner(hospital, path, {**body, "source": source})
+        answer = owner(standing, path, {**body, "source": source})
         assert answer.status == 422, answer.body
         assert "root:" not in answer.body.decode()
-        assert str(hospital.service.path.parent) not in answer.json["message"]
-    assert text_of(hospital) == before
+        assert str(standing.service.path.parent) not in answer.json["message"]
+    assert text_of(standing) == before
 
 
-def test_a_link_out_looks_like_a_file_that_is_not_there(hospital):
+def test_a_link_out_looks_like_a_file_that_is_not_there(standing):
     told = [
-        owner(hospital, "/api/sources/draft", {"source": name}).json["message"].replace(name, "x")
+        owner(standing, "/api/sources/draft", {"source": name}).json["message"].replace(name, "x")
         for name in ("out.csv", "nothing.csv", "away/outside.csv", "away/nothing.csv")
     ]
     assert len(set(told)) == 1
@@ -127,38 +141,38 @@ def test_a_link_out_looks_like_a_file_that_is_not_there(hospital):
     ["mysql://db/x", "http://127.0.0.1:1/", "postgres://db/x", "/etc/passwd", "postgresql:/x", "",
      "postgresql://db/x\n"],
 )  # fmt: skip
-def test_addresses_are_postgresql(hospital, address):
-    answer = owner(hospital, "/api/sources/draft", {"address": address, "table": "t"})
+def test_addresses_are_postgresql(standing, address):
+    answer = owner(standing, "/api/sources/draft", {"address": address, "table": "t"})
     assert answer.status == 422
     assert "postgresql://" in answer.json["message"]
 
 
-def test_one_of_file_and_address(hospital):
+def test_one_of_file_and_address(standing):
     for body in ({}, {"source": "visits.csv", "address": "postgresql://db/x"}):
-        assert owner(hospital, "/api/sources/draft", body).status == 422
+        assert owner(standing, "/api/sources/draft", body).status == 422
 
 
-def test_a_password_is_never_sent_back(hospital):
+def test_a_password_is_never_sent_back(standing):
     """Neither by a draft that fails, nor by what is checked."""
     secret = "s3cr%40t"  # as it is written in an address
     address = f"postgresql://ann:{secret}@127.0.0.1:1/x?sslpassword=hunter22"
-    tried = owner(hospital, "/api/sources/draft", {"address": address, "table": "t"})
+    tried = owner(standing, "/api/sources/draft", {"address": address, "table": "t"})
     wanted = {k: v for k, v in WANTED.items() if k != "source"}
     body = {**wanted, "address": address, "table": "t"}
-    checked = owner(hospital, "/api/datasets/check", body)
-    made = owner(hospital, "/api/datasets", body)
+    checked = owner(standing, "/api/datasets/check", body)
+    made = owner(standing, "/api/datasets", body)
     for answer in (tried, checked, made):
         assert answer.status == 422
         assert "cannot be read" in answer.json["message"]
         assert not any(one in answer.body.decode() for one in (secret, "s3cr@t", "hunter22"))
-    assert "postgresql" not in text_of(hospital)
+    assert "postgresql" not in text_of(standing)
 
 
-def test_what_is_checked_of_an_address_hides_the_password(hospital, monkeypatch):
+def test_what_is_checked_of_an_address_hides_the_password(standing, monkeypatch):
     monkeypatch.setattr(registering, "_look", lambda *_: None)
     wanted = {k: v for k, v in WANTED.items() if k != "source"}
     body = {**wanted, "address": "postgresql://ann:hunter22@db/x", "table": "t"}
-    answer = owner(hospital, "/api/datasets/check", body)
+    answer = owner(standing, "/api/datasets/check", body)
     assert answer.status == 200
     assert "hunter22" not in answer.body.decode()
     assert 'source = "postgresql://ann:...@db/x"' in answer.json["added"]
@@ -329,44 +343,44 @@ def test_any_text_is_a_value(injectable, name, column, key):
     }}  # fmt: skip
 
 
-def test_injection_over_the_socket_changes_nothing(hospital):
-    before = text_of(hospital)
+def test_injection_over_the_socket_changes_nothing(standing):
+    before = text_of(standing)
     for text in INJECTED:
         for body in ({**WANTED, "name": text}, {**WANTED, "columns": {text: "hidden"}},
                      {**WANTED, "family": text}):  # fmt: skip
-            assert owner(hospital, "/api/datasets", body).status == 422
-    assert text_of(hospital) == before
+            assert owner(standing, "/api/datasets", body).status == 422
+    assert text_of(standing) == before
 
 
-def test_what_is_wrong_comes_back_in_the_words_of_the_reader(hospital):
+def test_what_is_wrong_comes_back_in_the_words_of_the_reader(standing):
     body = {**WANTED, "columns": {"age": {"low": "120", "high": "old"}}, "unit": {"per": "house"}}
-    told = owner(hospital, "/api/datasets/check", body)
+    told = owner(standing, "/api/datasets/check", body)
     assert told.status == 422
     for words in ("[dataset.visits.columns]", "must be a number", 'got "old"', "unit"):
         assert words in told.json["message"]
     assert "2 problems" in told.json["message"] or "3 problems" in told.json["message"]
 
 
-def test_a_column_that_is_not_there_is_found_before_it_is_in_force(hospital):
-    before = text_of(hospital)
+def test_a_column_that_is_not_there_is_found_before_it_is_in_force(standing):
+    before = text_of(standing)
     for body in ({**WANTED, "columns": {"wrad": {"keys": ["n"]}}},
                  {**WANTED, "unit": {"person": "nobody"}}):  # fmt: skip
-        answer = owner(hospital, "/api/datasets", body)
+        answer = owner(standing, "/api/datasets", body)
         assert answer.status == 422, answer.body
-    assert text_of(hospital) == before
+    assert text_of(standing) == before
 
 
-def test_who_may_register(hospital):
+def test_who_may_register(standing):
     for who, status in (("alice", 403), ("audrey", 403), (None, 401)):
         for method, path, body in (
             ("GET", "/api/sources", None), ("POST", "/api/sources/draft", {"source": "visits.csv"}),
             ("POST", "/api/datasets", WANTED), ("POST", "/api/datasets/check", WANTED),
         ):  # fmt: skip
-            assert hospital.call(method, path, body, who=who).status == status
-    service = hospital.service
-    hospital.keys["scoped"] = service.access.make_key("olga", datasets=["visits"], by="tests")
-    assert hospital.post("/api/datasets", WANTED, who="scoped").status == 403
-    assert hospital.get("/api/sources", who="scoped").status == 403
+            assert standing.call(method, path, body, who=who).status == status
+    service = standing.service
+    standing.keys["scoped"] = service.access.make_key("olga", datasets=["visits"], by="tests")
+    assert standing.post("/api/datasets", WANTED, who="scoped").status == 403
+    assert standing.get("/api/sources", who="scoped").status == 403
 
 
 def test_two_owners_at_once_both_register(hospital):
@@ -418,9 +432,9 @@ def test_keys_may_be_whole_numbers_and_days(injectable):
     assert columns["d"] == {"keys": [1, "x"]}
 
 
-def test_the_draft_and_the_page_propose_the_same(hospital):
-    path = hospital.service.path.parent / "data" / "visits.csv"
-    told = owner(hospital, "/api/sources/draft", {"source": "visits.csv"}).json
+def test_the_draft_and_the_page_propose_the_same(standing):
+    path = standing.service.path.parent / "data" / "visits.csv"
+    told = owner(standing, "/api/sources/draft", {"source": "visits.csv"}).json
     assert [one["kind"] for one in told["columns"]] == [one.kind for one in drafted(path).columns]
 
 

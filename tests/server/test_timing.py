@@ -97,7 +97,7 @@ class Classifier:
 @pytest.fixture
 def pair(tmp_path, monkeypatch):
     weak(monkeypatch)
-    with twins(tmp_path, clients=CLIENTS, deadlines=(str(DEADLINE), "1")) as made:
+    with twins(tmp_path, clients=CLIENTS, deadlines=(str(DEADLINE), "1"), stopping=True) as made:
         yield made
 
 

@@ -282,7 +282,7 @@ def test_an_engine_that_takes_too_long_for_a_row(patch, tmp_path, monkeypatch):
     """It is stopped within its share of the deadline; the answer leaves on time, and is paid."""
     slow = "SELECT SUM(a.range * b.range) FROM range(100000) a, range(100000) b"
     inner = DuckDB.run
-    with twins(tmp_path, deadlines=("1.5", "3")) as pair, pair.caller() as caller:
+    with twins(tmp_path, deadlines=("1.5", "3"), stopping=True) as pair, pair.caller() as caller:
         only(pair.having, monkeypatch, lambda *one, **more: inner(*one[:2], slow, **more))
         for question in (COUNT, MEAN):
             began = time.monotonic()

@@ -36,8 +36,8 @@ def test_a_changed_ledger_is_told(server):
 
 
 @pytest.mark.parametrize("query", ["after=-1", "limit=0", "limit=100000", "after=x"])
-def test_odd_pages_are_refused(server, query):
-    assert server.get(f"/api/ledger?{query}", who="audrey").status == 422
+def test_odd_pages_are_refused(standing, query):
+    assert standing.get(f"/api/ledger?{query}", who="audrey").status == 422
 
 
 def test_that_a_question_failed_is_the_owner_s(server, monkeypatch):

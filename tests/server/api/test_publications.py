@@ -95,13 +95,13 @@ def test_everything_is_known_before_paying(server):
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_wrong_is_refused_and_not_charged(server, wrong):
-    answer = publish(server, **wrong)
+def test_what_is_wrong_is_refused_and_not_charged(standing, wrong):
+    answer = publish(standing, **wrong)
     assert answer.status == 422, answer.body
     assert "pay IN" not in answer.json["message"]
-    foreseen = server.post("/api/publish/preview", {**PAY, **wrong})
+    foreseen = standing.post("/api/publish/preview", {**PAY, **wrong})
     assert foreseen.status == 422, foreseen.body
-    (mine,) = server.get("/api/budget").json["accounts"]
+    (mine,) = standing.get("/api/budget").json["accounts"]
     assert mine["spent"]["epsilon"] == "0"
 
 
@@ -143,7 +143,7 @@ def test_the_database_is_stopped_before_the_deadline(tmp_path, monkeypatch):
 
     monkeypatch.setattr(DuckDB, "run", seen)
     weak(monkeypatch)
-    with running(prepared(tmp_path), padded=True) as padded:
+    with running(prepared(tmp_path), padded=True, stopping=True) as padded:
         began = monotonic()
         assert publish(padded).status == 200
         took = monotonic() - began

@@ -71,12 +71,12 @@ def test_a_refusal_says_what_is_left(server):
         ({}, "question"),
     ],
 )
-def test_what_cannot_be_asked_is_said_and_costs_nothing(server, body, words):
-    answer = server.post("/api/ask", body)
+def test_what_cannot_be_asked_is_said_and_costs_nothing(standing, body, words):
+    answer = standing.post("/api/ask", body)
     assert answer.status == 422, answer.body
     assert words in answer.json["message"]
     assert "nothing" in answer.json["message"].lower()
-    assert server.get("/api/budget").json["accounts"][0]["spent"]["epsilon"] == "0"
+    assert standing.get("/api/budget").json["accounts"][0]["spent"]["epsilon"] == "0"
 
 
 def test_what_is_free_costs_nothing(server):
@@ -174,12 +174,12 @@ def test_a_roll_up_is_foreseen_at_the_price_that_was_said(server):
 
 
 @pytest.mark.parametrize(("numbers", "prices"), [(1, 20), (64, 4), (110, 2)])
-def test_the_more_numbers_the_fewer_prices(server, numbers, prices):
+def test_the_more_numbers_the_fewer_prices(standing, numbers, prices):
     """The work of a preview is bounded, and the price that was said is told."""
     outputs = ", ".join(f"SUM(pay + {i}) AS s{i}" for i in range(numbers))
     said = [f"0.{i:02}" for i in range(1, 21)]
     body = {"question": f"SELECT {outputs} FROM payroll", "epsilons": said, "epsilon": "0.17"}
-    told = server.post("/api/errors", body)
+    told = standing.post("/api/errors", body)
     found = [point["epsilon"] for point in told.json["points"]]
     assert len(found) == len(set(found)) == prices
     assert "0.17" in found

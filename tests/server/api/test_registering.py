@@ -23,10 +23,10 @@ ROUTES = {
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES, ids=lambda one: one)
-def test_another_site_s_page_cannot_make_an_owner_do_it(server, method, path):
-    olga = visitor(server, "olga")
+def test_another_site_s_page_cannot_make_an_owner_do_it(standing, method, path):
+    olga, service = visitor(standing, "olga"), standing.service
     token, body = olga.csrf(), ROUTES[method, path]
-    before = server.service.path.read_text(), server.service.ledger.head
+    before = service.path.read_text(), service.ledger.head
     for headers in (
         {},
         {"X-CSRF-Token": ""},
@@ -36,7 +36,7 @@ def test_another_site_s_page_cannot_make_an_owner_do_it(server, method, path):
     ):
         answer = olga.call(method, path, body=body, headers=headers)
         assert answer.status == 403, headers
-    assert (server.service.path.read_text(), server.service.ledger.head) == before
+    assert (service.path.read_text(), service.ledger.head) == before
 
 
 def test_with_its_token_a_page_registers(server):

@@ -80,8 +80,9 @@ def test_what_is_computed_from_an_answer_is_free(server, key):
         {"column": "no", "low": 1, "high": 2},
     ],
 )
-def test_what_cannot_be_computed_is_said(server, key, wanted):
-    answer = server.post(f"/api/releases/{key}/derive", wanted)
+def test_what_cannot_be_computed_is_said(standing, wanted):
+    key = standing.ask(epsilon="0.5", key="first").json["id"]  # the same answer every time
+    answer = standing.post(f"/api/releases/{key}/derive", wanted)
     assert answer.status == 422, answer.body
     assert answer.json["message"]
 
