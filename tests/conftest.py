@@ -10,8 +10,10 @@ Linear algebra has one thread here: workers that run side by side would wait for
 
 import os
 import shutil
+from functools import cache
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 from tests.machines import missing, postgres_named
 
@@ -23,6 +25,17 @@ settings.register_profile("torture", settings.get_profile("dev"), max_examples=4
 settings.load_profile(
     "torture" if os.environ.get("TORTURE") else "ci" if os.environ.get("CI") else "dev"
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands():
+    """The tree of all commands is made once, as in a process; making it takes a tenth of a second.
+
+    Every test of the command line would make it anew, and most do little else.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,9 @@ from pathlib import Path
 
 from tests.curator.payroll import write_rows
 from tests.machines import Nursery
+from typer.main import get_command
 
+from discreet.cli import app
 from discreet.curator.access import Access, read_secret
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.ledger import Ledger
@@ -99,6 +101,7 @@ def nurse():
     from discreet.server.app import described
 
     described()
+    command = get_command(app)
     living = set()
     for line in sys.stdin:
         what = json.loads(line)
@@ -109,7 +112,7 @@ def nurse():
         else:
             pid = os.fork()
             if not pid:
-                _serve(**what)
+                _serve(command, **what)
             living.add(pid)
             answer = {"pid": pid}
         sys.stdout.write(json.dumps(answer) + "\n")
@@ -118,8 +121,7 @@ def nurse():
         os.kill(pid, signal.SIGKILL)
 
 
-def _serve(folder, port):
-    from discreet.cli import app
+def _serve(command, folder, port):
     from discreet.curator.ledger.steps import on_step
     from discreet.server.api import questions
 
@@ -139,7 +141,7 @@ def _serve(folder, port):
     on_step(die)
     code = 1
     try:
-        app(["serve", "policy.toml", "--port", str(port)], standalone_mode=False)
+        command(["serve", "policy.toml", "--port", str(port)], standalone_mode=False)
         code = 0
     finally:
         os._exit(code)
