@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-JOBS   ?= 2
+JOBS   ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test check bench docs audit torture format clean

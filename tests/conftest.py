@@ -72,7 +72,13 @@ def spark():
 
 
 def pytest_collection_modifyitems(items):
-    """PySpark leaves the closing of its sockets to the garbage collector."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+    """What takes long comes first, so that no worker has it left when the others are done.
+
+    Before all else what needs Spark, so that one worker starts it, and not each. PySpark leaves the
+    closing of its sockets to the garbage collector.
+    """
+    of_spark = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
+    for item in of_spark:
+        item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+    first = {item.nodeid for item in of_spark}
+    items.sort(key=lambda one: (one.nodeid not in first, one.get_closest_marker("slow") is None))
