@@ -250,13 +250,16 @@ def test_lines_that_are_cut_short_are_put_back(anchor, size):
     assert _all_of(anchor) == [head(2), Amount(5), Amount(6)]
 
 
-def test_one_holds_the_lock_at_a_time(anchor):
+@pytest.mark.parametrize("pauses", [(), (0.001, 0.002), (0.01,) * 1000])
+def test_one_holds_the_lock_at_a_time(anchor, pauses, monkeypatch):
+    """Who tries again, and who waits in the queue, gets it when it is free, and not before."""
+    monkeypatch.setattr("discreet.curator.ledger.anchor._PAUSES", pauses)
     other = again(anchor)
     order = []
     with anchor.locked():
         waiting = threading.Thread(target=_hold, args=(other, order))
         waiting.start()
-        waiting.join(timeout=0.1)
+        waiting.join(timeout=0.05)
         order.append("first")
     waiting.join(timeout=30)
     assert order == ["first", "second"]

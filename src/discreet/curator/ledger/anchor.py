@@ -7,9 +7,13 @@ leaves the file one entry behind, which is no harm: the log still contains what 
 
 The file is lines of 256 bytes, one for the ledger, one for the head and one for each account, each
 with a checksum, rewritten in place, so that it never grows with the log. What changes within a page
-of 16 lines is one write, and the page with the head comes last. It is also the lock that lets one
-process write at a time. It is not flushed at each entry: who loses power loses at most
-what the system had not written, and the log itself is flushed.
+of 16 lines is one write, and the page with the head comes last. It is not flushed at each entry:
+who loses power loses at most what the system had not written, and the log itself is flushed.
+
+It is also the lock that lets one process write at a time. Who finds it taken sleeps and tries again
+a few times, and then waits in the system's queue, where everybody gets a turn. So a process that
+has just written may go on for some milliseconds while the others sleep, instead of waking one of
+them for every commit; and nobody waits for longer than the pauses and those before it in the queue.
 Tested by tests/curator/ledger/test_anchor.py
 """
 
@@ -17,6 +21,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
@@ -30,11 +35,15 @@ from discreet.errors import LedgerError
 with suppress(ImportError):  # there is none on Windows, where no ledger is kept
     import fcntl
 
+    _TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
+
 __all__ = ["Anchor"]
 
 _LINE = 256
 _PAGE = 16
 """Lines that are read and written together: what a system writes whole, or not at all."""
+_PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.016)
+"""Seconds between tries, before who wants to write waits in the queue."""
 _SUM = 16
 _FORM = "discreet-head/1"
 
@@ -108,12 +117,24 @@ class Anchor:
         return self
 
     def __enter__(self) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._file, _TRY)
+        except BlockingIOError:
+            self._wait()
         self._alone = True
 
     def __exit__(self, *_: object) -> None:
         self._alone, self._page = False, b""
         fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _wait(self) -> None:
+        """Another process writes: try again after pauses, and then wait for its end."""
+        for pause in _PAUSES:
+            time.sleep(pause)
+            with suppress(BlockingIOError):
+                fcntl.flock(self._file, _TRY)
+                return
+        fcntl.flock(self._file, fcntl.LOCK_EX)
 
     @property
     def head(self) -> Head:
@@ -172,7 +193,7 @@ class Anchor:
     def _rewrite(self, page: int, head: Head, lines: Mapping[int, Amount]) -> None:
         """Bring one page up to date, by one write from its first to its last changed line."""
         first, old = page * _PAGE, self._read(page)
-        made: dict[int, bytes] = {}
+        made: list[tuple[int, bytes]] = []
         for line, amount in lines.items():
             at = (line - first) * _LINE
             if not 0 <= at < _PAGE * _LINE:
@@ -182,23 +203,22 @@ class Anchor:
                 most = amount
                 if not known.within(amount):
                     most = Amount(max(amount.main, known.main), max(amount.delta, known.delta))
-                made[line] = raw = _line(line, f"{head.seq} {most.main} {most.delta}")
+                raw = _line(line, f"{head.seq} {most.main} {most.delta}")
                 self._known[line] = raw, most
+                made.append((at, raw))
         if not page and head.seq > self._head(old[_LINE : 2 * _LINE]).seq:
-            made[1] = raw = _line(1, f"{head.seq} {head.hash}")
+            raw = _line(1, f"{head.seq} {head.hash}")
             self._known[1] = raw, head
+            made.append((_LINE, raw))
         if not made:
             return
-        if len(made) == 1:
-            ((begin, new),) = made.items()
-        else:
-            begin = min(made)
-            for line in range(begin, max(made)):
-                if line not in made:
-                    at = (line - first) * _LINE
-                    made[line] = old[at : at + _LINE].ljust(_LINE, b"\0")
-            new = b"".join([made[line] for line in sorted(made)])
-        self._write(begin * _LINE, new, old[(begin - first) * _LINE :])
+        new = bytearray(old)
+        for at, raw in made:
+            if at > len(new):
+                new += bytes(at - len(new))
+            new[at : at + _LINE] = raw
+        begin, end = min(made)[0], max(made)[0] + _LINE
+        self._write(first * _LINE + begin, bytes(new[begin:end]), old[begin:])
 
     def flush(self) -> None:
         """Wait until the disk has it."""
@@ -250,8 +270,8 @@ class Anchor:
 
 
 def _line(number: int, text: str) -> bytes:
-    check = sha256(f"{number} {text}".encode()).hexdigest()[:_SUM]
-    made = f"{text} {check}".ljust(_LINE - 1)
+    check = sha256(f"{number} {text}".encode("ascii", "replace")).hexdigest()[:_SUM]
+    made = f"{text} {check}".encode("ascii", "replace")
     if len(made) >= _LINE:
         raise LedgerError("a line of the head file is too long")
-    return f"{made}\n".encode("ascii", "replace")
+    return made.ljust(_LINE - 1) + b"\n"
