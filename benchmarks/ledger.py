@@ -213,15 +213,13 @@ def _long(path, entries):
     new(path).close()
     db = sqlite3.connect(path)
     seq, hash_ = db.execute("SELECT seq, hash FROM discreet_entry ORDER BY seq DESC").fetchone()
-    head, rows, asked = Head(seq, hash_), [], []
+    head, rows = Head(seq, hash_), []
     for i in range(entries):
         body = canonical({"key": f"k{i}", "charges": [[1, 1, 0]], "info": {"sql": SQL}})
         entry = follows(head, "reserve", body)
         head = entry.head
-        rows.append((entry.seq, entry.kind, entry.body, entry.hash))
-        asked.append((f"k{i}", "d", f"c{i}", 1, "alice", "done", None, ANSWER, entry.seq))
-    db.executemany("INSERT INTO discreet_entry VALUES (?, ?, ?, ?)", rows)
-    db.executemany("INSERT INTO discreet_question VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", asked)
+        rows.append((*entry, f"k{i}", "d", f"c{i}", 1, "alice", "done", None, ANSWER))
+    db.executemany(f"INSERT INTO discreet_entry VALUES ({', '.join('?' * 12)})", rows)
     db.commit()
     db.close()
     return Ledger(path)

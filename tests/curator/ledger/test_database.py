@@ -12,7 +12,8 @@ from sqlalchemy import bindparam, select, text
 from tests.curator.ledger.harness import UNIT, ask, claim
 
 from discreet.curator.ledger import tables as t
-from discreet.curator.ledger.database import Database, Statement, failing
+from discreet.curator.ledger.compiled import Statement
+from discreet.curator.ledger.database import Database, failing
 from discreet.errors import LedgerError, ParameterError
 
 

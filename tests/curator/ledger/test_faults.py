@@ -152,9 +152,9 @@ def test_a_ledger_that_checks_first_is_caught_on_postgres(nursery, postgres_plac
     ("change", "words"),
     [
         ("UPDATE discreet_account SET spent = spent - 1 WHERE id = 1", "I6"),
-        ("DELETE FROM discreet_question WHERE key = 'a'", "I6"),
-        ("UPDATE discreet_question SET answer = 'other' WHERE key = 'a'", "I6"),
-        ("UPDATE discreet_question SET noise = x'00' WHERE key = 'b'", "I3"),
+        ("UPDATE discreet_entry SET key = 'other' WHERE key = 'a'", "I6"),
+        ("UPDATE discreet_entry SET answer = 'other' WHERE key = 'a'", "I6"),
+        ("UPDATE discreet_entry SET noise = x'00' WHERE key = 'b'", "I3"),
         ("DELETE FROM discreet_entry WHERE seq = (SELECT max(seq) FROM discreet_entry)", "open"),
     ],
 )

@@ -228,7 +228,7 @@ def test_a_sealed_account_is_restored_as_it_is(place):
     [
         "DELETE FROM discreet_entry WHERE seq = 5",
         "UPDATE discreet_account SET spent = 0",
-        "UPDATE discreet_question SET answer = 'x' WHERE key = 'a'",
+        "UPDATE discreet_entry SET answer = 'x' WHERE key = 'a'",
     ],
 )
 def test_a_backup_that_was_changed_is_not_accepted(backed, change):
@@ -245,7 +245,7 @@ def test_a_restored_ledger_on_postgres(postgres_places):
 
     place = postgres_places()
     place.new(total=10).close()
-    names = ("ledger", "account", "question", "entry")
+    names = ("ledger", "account", "entry")
     made = Backed(place)
     made.asks("a")
     with psycopg.connect(place.address, autocommit=True) as owner:

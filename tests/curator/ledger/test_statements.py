@@ -1,12 +1,11 @@
 """Statements whose values go by place: the places are those that the compiled text has."""
 
 import pytest
-from sqlalchemy import bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from discreet.curator.ledger import statements
-from discreet.curator.ledger import tables as t
-from discreet.curator.ledger.database import Database, Placed
+from discreet.curator.ledger.compiled import Placed
+from discreet.curator.ledger.database import Database
 
 PLACED = {k: v for k, v in vars(statements).items() if isinstance(v, Placed)}
 
@@ -31,10 +30,3 @@ def test_places_are_those_of_the_text(database, name):
         text = database.texts[placed]
         assert text.count(mark) == len(placed.places)
         assert database.texts[placed] is text
-
-
-@pytest.mark.parametrize("places", [(), ("one",), ("two", "one"), ("one", "two", "two")])
-def test_values_in_another_order_are_no_statement(database, places):
-    asked = select(t.entry.c.seq).where(t.entry.c.seq > bindparam("one"))
-    with pytest.raises(TypeError, match="the values of a statement"):
-        _ = database.texts[Placed(asked.where(t.entry.c.seq < bindparam("two")), *places)]

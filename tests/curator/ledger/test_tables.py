@@ -25,12 +25,10 @@ def old_ledger(place, version):
     with database.defining() as connection:
         for step in range(1, version + 1):
             t.MIGRATIONS[step](connection)
-        if version == 1:
-            t._BY_CANON.drop(connection, checkfirst=True)
         row = {"id": 1, "uid": "u" * 32, "version": version, "policy": "", "policy_version": 0}
         connection.execute(insert(t.ledger), row)
         values = {"seq": 1, "kind": "create", "body": entry.body, "hash": entry.hash}
-        connection.execute(insert(t.entry), values)
+        connection.execute(insert(t.entry if version >= 5 else t.old_entry), values)
     database.close()
     Anchor.create(Path(place.head), "u" * 32).close()
 
@@ -53,15 +51,44 @@ def test_an_old_ledger_becomes_a_new_one(either, tmp_path, version):
     with either.open() as ledger:
         tables, indexes, found = tables_of(ledger)
         assert found == t.VERSION
-        assert "discreet_question_canon" in indexes
+        assert {"discreet_entry_key", "discreet_entry_canon"} <= indexes
         register(ledger, registration())
         ask(ledger, either, claim("a"))
         Access(ledger, bytes(32)).add("ann", "analyst", by="x")
         assert verified(ledger).people == 1
         with new_ledger(tmp_path / "new.db") as new:
             assert tables == tables_of(new)[0]
+            assert tables_of(new)[1] <= indexes
     with either.open() as ledger:
         assert ledger.answer("a") is not None
+
+
+def test_what_an_old_ledger_holds_is_kept(either):
+    """A ledger of the version before, with a question that is answered and one that waits."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("done"))
+        waiting = ledger.reserve(claim("waiting"))
+        before = ledger.everything()
+    database = Database(either.address)
+    rows = [dict(zip(t.question.c.keys(), each.values(), strict=True)) for each in before[2]]
+    with database.defining() as connection:
+        t.entry.drop(connection)
+        t._old.create_all(connection)
+        connection.execute(insert(t.old_entry), [entry._asdict() for entry in before[0]])
+        connection.execute(insert(t.old_question), rows)
+        connection.execute(t.ledger.update().values(version=4))
+    database.close()
+    with either.open() as ledger:
+        assert ledger.everything() == before
+        verified(ledger)
+        again = ledger.reserve(claim("waiting"))
+        assert (again.noise, again.resumed) == (waiting.noise, True)
+        ledger.store("waiting", "answer")
+        ask(ledger, either, claim("new"))
+        assert ledger.answer("done").answer == before[2][0]["answer"]
+        assert tables_of(ledger)[0] >= {"discreet_entry"}
+        assert not tables_of(ledger)[0] & {"discreet_question", "discreet_entry_4"}
+        verified(ledger)
 
 
 def test_a_migration_happens_once_and_as_a_whole(place, monkeypatch):
@@ -69,7 +96,7 @@ def test_a_migration_happens_once_and_as_a_whole(place, monkeypatch):
     old_ledger(place, 1)
 
     def fails(connection):
-        t._BY_CANON.create(connection)
+        t.MIGRATIONS[4](connection)
         raise LedgerError("no")
 
     monkeypatch.setattr(t, "MIGRATIONS", {**t.MIGRATIONS, 2: fails})
@@ -77,9 +104,9 @@ def test_a_migration_happens_once_and_as_a_whole(place, monkeypatch):
         place.open()
     with sqlite3.connect(place.address) as connection:
         assert connection.execute("SELECT version FROM discreet_ledger").fetchone() == (1,)
-        found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()
+        found = connection.execute("SELECT name FROM sqlite_master").fetchall()
     connection.close()
-    assert "discreet_question_canon" not in {name for (name,) in found}
+    assert "discreet_person" not in {name for (name,) in found}
     monkeypatch.undo()
     place.open().close()
 
@@ -102,12 +129,18 @@ def test_a_newer_ledger_is_refused(either):
         "UPDATE discreet_account SET delta_spent = 1 WHERE id = 1",
         "UPDATE discreet_account SET total = spent - 1 WHERE id = 1",
         "UPDATE discreet_account SET name = 'staff@ann' WHERE id = 1",
-        "UPDATE discreet_question SET noise = NULL WHERE key = 'waiting'",
-        "UPDATE discreet_question SET answer = 'x' WHERE key = 'waiting'",
-        "UPDATE discreet_question SET state = 'done' WHERE key = 'waiting'",
-        "UPDATE discreet_question SET state = 'reserved' WHERE key = 'done'",
-        "UPDATE discreet_question SET state = 'void' WHERE key = 'done'",
-        "UPDATE discreet_question SET key = 'done' WHERE key = 'waiting'",
+        "UPDATE discreet_entry SET noise = NULL WHERE key = 'waiting'",
+        "UPDATE discreet_entry SET answer = 'x' WHERE key = 'waiting'",
+        "UPDATE discreet_entry SET state = 'done' WHERE key = 'waiting'",
+        "UPDATE discreet_entry SET state = 'reserved' WHERE key = 'done'",
+        "UPDATE discreet_entry SET state = 'void' WHERE key = 'done'",
+        "UPDATE discreet_entry SET key = 'done' WHERE key = 'waiting'",
+        "UPDATE discreet_entry SET canon = NULL WHERE key = 'done'",
+        "UPDATE discreet_entry SET digest = NULL WHERE key = 'waiting'",
+        "UPDATE discreet_entry SET state = NULL WHERE key = 'waiting'",
+        "UPDATE discreet_entry SET key = NULL WHERE key = 'waiting'",
+        "UPDATE discreet_entry SET answer = 'x' WHERE seq = 1",
+        "UPDATE discreet_entry SET size = 1 WHERE seq = 1",
         "UPDATE discreet_ledger SET id = 2",
         "INSERT INTO discreet_entry SELECT * FROM discreet_entry WHERE seq = 1",
     ],
@@ -125,14 +158,14 @@ def test_the_database_refuses_what_cannot_be(either, change):
 
 def test_the_best_answer_is_found_by_the_index(ledger):
     """However many there are: the first row of the index is the answer."""
-    from discreet.curator.ledger.database import Statement
+    from discreet.curator.ledger.compiled import Statement
     from discreet.curator.ledger.statements import BY_CANON
 
     made = Statement(BY_CANON, ledger._database.dialect)
     values = {"asked": "c", "least": 1, "most": 9}
     plan = ledger._database._raw.execute(f"EXPLAIN QUERY PLAN {made.text}", values)
     words = " ".join(row[3] for row in plan.fetchall())
-    assert "discreet_question_canon" in words
+    assert "discreet_entry_canon" in words
     assert "TEMP B-TREE" not in words
 
 

@@ -6,6 +6,7 @@ import sqlite3
 import pytest
 from tests.curator.ledger.harness import UNIT, ask, claim, registration
 
+from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.chain import Entry, Head, canonical, follows
 from discreet.curator.ledger.registry import register, retire
 from discreet.curator.ledger.verify import rebuilt, verified
@@ -44,6 +45,9 @@ def test_every_exported_head_is_found_again(full):
             verified(full, head=wrong)
 
 
+ASKED = ", ".join(t.question.c.keys()[:-1])
+NEW = "'n', 'd', 'q', 1, 'ann', 'done', NULL, 'x'"
+UNASKED = ", ".join(f"{column} = NULL" for column in t.question.c.keys()[:-1])
 CHANGES = [
     "UPDATE discreet_account SET spent = spent - 1 WHERE id = 1",
     "UPDATE discreet_account SET spent = spent + 1 WHERE id = 1",
@@ -56,21 +60,20 @@ CHANGES = [
     "UPDATE discreet_account SET name = 'x' WHERE id = 9 OR id = 3",
     "DELETE FROM discreet_account WHERE id = 1",
     "INSERT INTO discreet_account VALUES (9, 'x', 'pure', 1, 0, 0, 0, 0)",
-    "UPDATE discreet_question SET answer = answer || ' ' WHERE key = 'a'",
-    "UPDATE discreet_question SET answer = '@w' WHERE key = 'b'",
-    "UPDATE discreet_question SET state = 'done', noise = NULL, answer = 'x' WHERE key = 'w'",
-    "UPDATE discreet_question SET state = 'reserved', noise = x'00', answer = NULL WHERE key = 'a'",
-    "UPDATE discreet_question SET canon = 'other' WHERE key = 'a'",
-    "UPDATE discreet_question SET size = size + 1 WHERE key = 'a'",
-    "UPDATE discreet_question SET digest = 'x' WHERE key = 'w'",
-    "UPDATE discreet_question SET analyst = 'bob' WHERE key = 'a'",
-    "UPDATE discreet_question SET seq = seq + 1 WHERE key = 'w'",
-    "UPDATE discreet_question SET key = 'z' WHERE key = 'w'",
-    "UPDATE discreet_question SET answer = 7 WHERE key = 'a'",
-    "UPDATE discreet_question SET answer = x'00' WHERE key = 'a'",
-    "DELETE FROM discreet_question WHERE key = 'a'",
-    "DELETE FROM discreet_question WHERE key = 'w'",
-    "INSERT INTO discreet_question VALUES ('n', 'd', 'q', 1, 'ann', 'done', NULL, 'x', 5)",
+    "UPDATE discreet_entry SET answer = answer || ' ' WHERE key = 'a'",
+    "UPDATE discreet_entry SET answer = '@w' WHERE key = 'b'",
+    "UPDATE discreet_entry SET state = 'done', noise = NULL, answer = 'x' WHERE key = 'w'",
+    "UPDATE discreet_entry SET state = 'reserved', noise = x'00', answer = NULL WHERE key = 'a'",
+    "UPDATE discreet_entry SET canon = 'other' WHERE key = 'a'",
+    "UPDATE discreet_entry SET size = size + 1 WHERE key = 'a'",
+    "UPDATE discreet_entry SET digest = 'x' WHERE key = 'w'",
+    "UPDATE discreet_entry SET analyst = 'bob' WHERE key = 'a'",
+    "UPDATE discreet_entry SET key = 'z' WHERE key = 'w'",
+    "UPDATE discreet_entry SET answer = 7 WHERE key = 'a'",
+    "UPDATE discreet_entry SET answer = x'00' WHERE key = 'a'",
+    f"UPDATE discreet_entry SET {UNASKED} WHERE key = 'a'",
+    f"UPDATE discreet_entry SET {UNASKED} WHERE key = 'w'",
+    f"UPDATE discreet_entry SET ({ASKED}) = ({NEW}) WHERE seq = 5",
     "UPDATE discreet_ledger SET policy = 'policy-1'",
     "UPDATE discreet_ledger SET policy_version = 7",
 ]

@@ -1,40 +1,50 @@
-"""A charge, or its answer, as one statement that is a transaction by itself. PostgreSQL only.
+"""A charge, or its answer, where all is as usual: looked at and written in one go.
 
-Every statement of a transaction is a way to the server and back. What happens nearly always (the
-key is new, nobody has an answer yet, there is enough) needs one way: the statement looks and
-writes, and is committed and flushed when it returns. In all other cases it writes nothing, and
-the transaction of `discreet.curator.ledger.charging` decides.
+What happens nearly always (the key is new, nobody has an answer yet, there is enough) needs no
+looking first: the statements that write hold the conditions. In PostgreSQL, where every statement
+is a way to the server and back, it is one statement that is a transaction by itself, committed and
+flushed when it returns. In SQLite it is a transaction of a few statements, with no reading between
+them. In all other cases nothing is written, and the transaction of
+`discreet.curator.ledger.charging` decides.
 
 Guarantee. It writes exactly what that transaction would have written, or nothing.
 Proof. It names the head that it builds on, and writes an entry with the next number. Whatever
 changes what it looks at (a key, an answer, the policy, an account that is sealed or has another
-total) adds an entry. So if nobody has written since its snapshot, what it looked at is true; and
-if somebody has, that number is taken, and the database refuses the whole statement, since numbers
-of entries are unique. (It also waits for the lock of all writers first, so that this is rare.) The
-accounts are charged by the same update as elsewhere, which takes their rows as they are at that
-moment and refuses what is not there. The head that it names is that of the head file, which is
-compared with the log in this way.
+total) adds an entry. So if nobody has written since it looked, what it looked at is true; and if
+somebody has, that number is taken, and the database refuses the whole of it, since numbers of
+entries are unique. (It also waits for the lock of all writers first, so that this is rare; in
+SQLite, which locks before it looks, it does not happen.) That a key is new is left to the index of
+keys, which are unique. The accounts are charged by the same update as elsewhere, which takes their
+rows as they are at that moment and refuses what is not there. The head that it names is that of the
+head file, which is compared with the log in this way; and since what an account had spent at that
+head is in the file, what it has spent now need not be read from the database.
 Tested by tests/curator/ledger/test_at_once.py
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import text
 
 from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import Head, canonical, follows
 from discreet.curator.ledger.charging import said
+from discreet.curator.ledger.compiled import Placed
 from discreet.curator.ledger.database import Database
-from discreet.curator.ledger.statements import FAILED, LARGEST
+from discreet.curator.ledger.statements import APPEND, FAILED, LARGEST, PAY, PAY_BOTH
 from discreet.curator.ledger.steps import passed, reached
 from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.noise.source import new_key
 
-__all__ = ["Once", "reserve_at_once", "store_at_once"]
+__all__ = ["Once", "once_in", "reserve_at_once", "store_at_once"]
+
+_Paid = Sequence[Sequence[int]]
+_Made = tuple[Head, Mapping[int, Amount]] | None
+"""The head of the log, and what the accounts that were charged have spent; or nothing."""
 
 RESERVE = text("""
 WITH payer AS (
@@ -46,13 +56,13 @@ WITH payer AS (
     WHERE policy = :policy
     AND EXISTS (SELECT FROM discreet_entry WHERE seq = CAST(:last AS bigint) AND hash = :hash)
     AND NOT EXISTS (SELECT FROM discreet_entry WHERE seq = CAST(:next AS bigint))
-    AND NOT EXISTS (SELECT FROM discreet_question WHERE key = :asked)
+    AND NOT EXISTS (SELECT FROM discreet_entry WHERE key = :asked)
     AND NOT EXISTS (
-        SELECT FROM discreet_question
+        SELECT FROM discreet_entry
         WHERE canon = :canon AND size >= CAST(:least AS bigint) AND state = 'done'
     )
     AND NOT EXISTS (
-        SELECT FROM discreet_question
+        SELECT FROM discreet_entry
         WHERE canon = :failed AND size >= CAST(:least AS bigint) AND state = 'done'
     )
     AND (SELECT count(*) FROM discreet_account JOIN payer USING (id)) = :many
@@ -68,14 +78,11 @@ WITH payer AS (
     FROM new, payer WHERE account.id = payer.id
     RETURNING account.id, account.spent, account.delta_spent
 ), entered AS (
-    INSERT INTO discreet_entry (seq, kind, body, hash)
-    SELECT CAST(:next AS bigint), 'reserve', CAST(:body AS text), CAST(:made AS text) FROM new
-), put AS (
-    INSERT INTO discreet_question
-        (key, digest, canon, size, analyst, state, noise, answer, seq)
-    SELECT CAST(:asked AS text), CAST(:digest AS text), CAST(:canon AS text),
-        CAST(:size AS bigint), CAST(:analyst AS text), 'reserved', CAST(:noise AS bytea), NULL,
-        CAST(:next AS bigint)
+    INSERT INTO discreet_entry
+        (seq, kind, body, hash, key, digest, canon, size, analyst, state, noise)
+    SELECT CAST(:next AS bigint), 'reserve', CAST(:body AS text), CAST(:made AS text),
+        CAST(:asked AS text), CAST(:digest AS text), CAST(:canon AS text), CAST(:size AS bigint),
+        CAST(:analyst AS text), 'reserved', CAST(:noise AS bytea)
     FROM new
 )
 SELECT * FROM paid
@@ -88,89 +95,185 @@ WITH waits AS (
     AND NOT EXISTS (SELECT FROM discreet_entry WHERE seq = CAST(:next AS bigint))
     FOR UPDATE OF discreet_ledger
 ), answered AS (
-    UPDATE discreet_question AS question
+    UPDATE discreet_entry AS question
     SET state = 'done', noise = NULL, answer = CAST(:told AS text)
     FROM waits
-    WHERE key = :asked AND seq = CAST(:charged AS bigint) AND state = 'reserved'
+    WHERE seq = CAST(:charged AS bigint) AND key = :asked AND state = 'reserved'
     RETURNING question.key
 ), entered AS (
     INSERT INTO discreet_entry (seq, kind, body, hash)
     SELECT CAST(:next AS bigint), 'done', CAST(:body AS text), CAST(:made AS text) FROM answered
 )
-SELECT * FROM answered
+SELECT 0, 0, 0 FROM answered
 """)
-"""Nothing, or the key."""
+"""Nothing, or that nobody paid."""
+CHARGE = Placed(
+    text("""INSERT INTO discreet_entry
+    (seq, kind, body, hash, key, digest, canon, size, analyst, state, noise)
+SELECT :next, 'reserve', :body, :made, :asked, :digest, :canon, :size, :analyst, 'reserved', :noise
+FROM discreet_ledger WHERE policy = :policy
+AND EXISTS (SELECT 1 FROM discreet_entry WHERE seq = :last AND hash = :hash)
+AND NOT EXISTS (
+    SELECT 1 FROM discreet_entry WHERE canon = :canon AND size >= :size AND state = 'done'
+)
+AND NOT EXISTS (
+    SELECT 1 FROM discreet_entry WHERE canon = :failed AND size >= :size AND state = 'done'
+)
+"""),
+    "next", "body", "made", "asked", "digest", "canon", "size", "analyst", "noise", "policy",
+    "last", "hash", "canon", "size", "failed", "size",
+)  # fmt: skip
+ANSWER = Placed(
+    text("""UPDATE discreet_entry SET state = 'done', noise = NULL, answer = :told
+WHERE seq = :charged AND key = :asked AND state = 'reserved'
+AND EXISTS (SELECT 1 FROM discreet_entry WHERE seq = :last AND hash = :hash)
+"""),
+    "told", "charged", "asked", "last", "hash",
+)  # fmt: skip
 
 
-@dataclass(slots=True)
-class Once:
-    """What one statement needs to know, and what it has done.
+class Once(ABC):
+    """Writes in one go; None where nothing was written.
 
-    Attributes:
+    Args:
         database: where the ledger is.
-        last: where the head file says that the log ends.
-        numbers: of accounts, by name.
-        head: of the log, where something was written.
-        spent: what the accounts that were charged have spent then.
-        charged: the charges that were written, by their keys.
     """
 
-    database: Database
-    last: Head
-    numbers: Mapping[str, int]
-    head: Head | None = None
-    spent: Mapping[int, Amount] | None = None
-    charged: Mapping[str, Charged] | None = None
+    __slots__ = ("_database",)
 
-    def run(self, name: str, statement: Any, kind: str, body: str, **values: Any) -> Sequence[Any]:
-        """Write an entry, with what belongs to it; the rows that came back, or none."""
-        entry = follows(self.last, kind, body)
-        passed("before the commit of", (name,))
-        rows = self.database.once(
-            statement, last=self.last.seq, hash=self.last.hash, next=entry.seq, body=body,
-            made=entry.hash, **values,
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @abstractmethod
+    def charge(self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes) -> _Made:
+        """Write a charge."""
+
+    @abstractmethod
+    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> _Made:
+        """Write an answer."""
+
+
+class _InServer(Once):
+    """In PostgreSQL: by one statement."""
+
+    __slots__ = ()
+
+    def charge(self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes) -> _Made:
+        """Write a charge."""
+        numbers, mains, deltas = ([one[n] for one in paid] for n in range(3))
+        canon = claim.canon
+        return self._run(
+            anchor.head, "reserve", RESERVE, "reserve", body, policy=claim.policy, asked=claim.key,
+            canon=canon, failed=canon + FAILED, least=claim.size, payers=numbers, mains=mains,
+            deltas=deltas, many=len(numbers), digest=claim.digest, size=claim.size,
+            analyst=claim.analyst, noise=noise,
         )  # fmt: skip
-        if rows:
-            self.head = entry.head
-            passed("after the commit of", (name,))
-        return rows
+
+    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> _Made:
+        """Write an answer."""
+        return self._run(
+            anchor.head, "store", STORE, "done", body, asked=key, charged=charged, told=answer
+        )
+
+    def _run(
+        self, last: Head, name: str, statement: Any, kind: str, body: str, **values: Any
+    ) -> _Made:
+        """Write an entry, with what belongs to it."""
+        entry = follows(last, kind, body)
+        passed("before the commit of", (name,))
+        rows = self._database.once(
+            statement, last=last.seq, hash=last.hash, next=entry.seq, body=body, made=entry.hash,
+            **values,
+        )  # fmt: skip
+        if not rows:
+            return None
+        passed("after the commit of", (name,))
+        return entry.head, {number: Amount(main, delta) for number, main, delta in rows if number}
 
 
-def reserve_at_once(once: Once, *, claim: Claim, now: Callable[[], str]) -> Pending | None:
-    """Charge a question, if all is as usual; otherwise nothing is charged."""
-    paid = [[once.numbers.get(c.account, 0), c.amount.main, c.amount.delta] for c in claim.charges]
-    numbers, mains, deltas = ([one[n] for one in paid] for n in range(3))
-    usual = paid and all(numbers) and len(set(numbers)) == len(numbers)
-    if not usual or not 0 <= min(mains + deltas) <= max(*mains, *deltas, claim.size) <= LARGEST:
+class _InFile(Once):
+    """In SQLite: by a few statements, each of which has to change as many rows as is said."""
+
+    __slots__ = ()
+
+    def charge(self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes) -> _Made:
+        """Write a charge."""
+        last, canon, size = anchor.head, claim.canon, claim.size
+        entry = follows(last, "reserve", body)
+        values = (
+            entry.seq, body, entry.hash, claim.key, claim.digest, canon, size, claim.analyst, noise,
+            claim.policy, last.seq, last.hash, canon, size, canon + FAILED, size,
+        )  # fmt: skip
+        if not self._database.steps("reserve", [(CHARGE, values, 1), *_paying(paid)]):
+            return None
+        passed("after the commit of", ("reserve",))
+        spent = {one[0]: anchor.spent(one[0]) + Amount(one[1], one[2]) for one in paid}
+        return Head(entry.seq, entry.hash), spent
+
+    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> _Made:
+        """Write an answer."""
+        last = anchor.head
+        entry = follows(last, "done", body)
+        finish = (answer, charged, key, last.seq, last.hash)
+        if not self._database.steps("store", [(ANSWER, finish, 1), (APPEND, entry, 1)]):
+            return None
+        passed("after the commit of", ("store",))
+        return Head(entry.seq, entry.hash), {}
+
+
+def _paying(paid: _Paid) -> list[tuple[Placed, tuple[int, ...], int]]:
+    """The updates of accounts; two that pay the same, as people and their analyst do, by one."""
+    if len(paid) == 2 and paid[0][1:] == paid[1][1:]:
+        (one, main, delta), (other, _, _) = paid
+        return [(PAY_BOTH, (main, delta, main, delta, one, other), 2)]
+    return [(PAY, (main, delta, main, delta, number), 1) for number, main, delta in paid]
+
+
+def once_in(database: Database) -> Once:
+    """What writes in one go, as the database needs it."""
+    return (_InFile if database.is_file else _InServer)(database)
+
+
+def reserve_at_once(
+    once: Once, anchor: Anchor, *, claim: Claim, numbers: Mapping[str, int], now: Callable[[], str]
+) -> tuple[Pending, Head, Mapping[int, Amount]] | None:
+    """Charge a question, if all is as usual; otherwise nothing is charged.
+
+    Args:
+        once: writes it.
+        anchor: the head file, which the caller has locked.
+        claim: the question.
+        numbers: of accounts, by name.
+        now: what is written down as the time.
+
+    Returns:
+        What the asker gets, the head of the log then, and what the accounts have spent.
+    """
+    paid, payers = [], set()
+    for charge in claim.charges:
+        number, main, delta = numbers.get(charge.account), charge.amount.main, charge.amount.delta
+        if number is None or not (0 <= main <= LARGEST and 0 <= delta <= LARGEST):
+            return None
+        paid.append([number, main, delta])
+        payers.add(number)
+    if not paid or len(payers) != len(paid) or not 0 <= claim.size <= LARGEST:
         return None
     reached("in reserve")
-    noise, canon = new_key(), claim.canon
-    rows = once.run(
-        "reserve", RESERVE, "reserve", canonical(said(claim, paid, now())), policy=claim.policy,
-        asked=claim.key, canon=canon, failed=canon + FAILED, least=claim.size, payers=numbers,
-        mains=mains, deltas=deltas, many=len(numbers), digest=claim.digest, size=claim.size,
-        analyst=claim.analyst, noise=noise,
-    )  # fmt: skip
-    if once.head is None:
+    noise = new_key()
+    made = once.charge(anchor, claim, paid, canonical(said(claim, paid, now())), noise)
+    if made is None:
         return None
-    once.spent = {number: Amount(main, delta) for number, main, delta in rows}
-    seq, made = once.head.seq, once.head.hash
-    once.charged = {claim.key: Charged(seq, made, claim.analyst)}
-    return Pending(claim.key, noise, seq, made, resumed=False)
+    head, spent = made
+    return Pending(claim.key, noise, head.seq, head.hash, resumed=False), head, spent
 
 
 def store_at_once(
-    once: Once, *, answer: str, body: Mapping[str, Any], charged: Charged | None
-) -> Done | None:
+    once: Once, anchor: Anchor, *, answer: str, body: Mapping[str, Any], charged: Charged
+) -> tuple[Done, Head, Mapping[int, Amount]] | None:
     """Put an answer in and the noise key out, if it waits under a charge of this process."""
-    if charged is None or body.get("failed"):
-        return None
-    key = str(body["key"])
+    key: str = body["key"]
     reached("in store")
-    once.run(
-        "store", STORE, "done", canonical(body), asked=key, charged=charged.seq, told=answer
-    )  # fmt: skip
-    if once.head is None:
+    made = once.answer(anchor, key, charged.seq, answer, canonical(body))
+    if made is None:
         return None
-    once.spent = {}
-    return Done(key, answer, charged.seq, charged.hash, analyst=charged.analyst)
+    return Done(key, answer, charged.seq, charged.hash, analyst=charged.analyst), *made

@@ -66,7 +66,9 @@ class Entry(NamedTuple):
         return found
 
 
-_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_JSON = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
+)
 
 
 def canonical(values: Mapping[str, Any]) -> str:
@@ -80,12 +82,12 @@ _LENGTH = Struct(">Q").pack
 def follows(head: Head, kind: str, body: str) -> Entry:
     """The entry that comes after a head."""
     seq = head.seq + 1
-    number, sort, text = str(seq).encode(), kind.encode(), body.encode()
-    parts = (
+    number, sort, text = b"%d" % seq, kind.encode(), body.encode()
+    told = b"%b%b%b%b%b%b%b" % (
         bytes.fromhex(head.hash),
         _LENGTH(len(number)), number, _LENGTH(len(sort)), sort, _LENGTH(len(text)), text,
     )  # fmt: skip
-    return Entry(seq, kind, body, sha256(b"".join(parts)).hexdigest())
+    return Entry(seq, kind, body, sha256(told).hexdigest())
 
 
 def checked(entries: Iterable[Entry], after: Head = START) -> Iterable[Entry]:

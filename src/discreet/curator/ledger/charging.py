@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from discreet.curator.ledger.chain import new_salt
-from discreet.curator.ledger.statements import FAILED, HEAD, LARGEST, LOOK, WAITING
+from discreet.curator.ledger.statements import FAILED, LARGEST, LOOK, WAITING
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.values import Charge, Charged, Claim, Done, Pending
 from discreet.curator.ledger.writing import Writing
@@ -55,10 +55,8 @@ def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | D
     of = ""
     if finer is not None:
         body["of"] = of = str(finer["key"])
-    entry = on.append("reserve", body)
     noise = new_key()
-    on.put(claim, entry, state="reserved", noise=noise, answer=None)
-    on.charged[key] = Charged(entry.seq, entry.hash, claim.analyst)
+    entry = on.charge(claim, "reserve", body, state="reserved", noise=noise, answer=None)
     return Pending(key, noise, entry.seq, entry.hash, resumed=False, of=of)
 
 
@@ -81,44 +79,33 @@ def _hit(on: Writing, claim: Claim, stored: Mapping[str, Any], body: Mapping[str
     """Point an asking at an answer that is there; never at one that points itself."""
     of = on.pointed(stored)
     claim = replace(claim, size=int(stored["size"]), canon=str(stored["canon"]))
-    entry = on.append("hit", {**body, "size": claim.size, "canon": claim.canon, "of": of})
     pointer, at = f"@{of}", str(body["at"])
-    on.put(claim, entry, state="done", noise=None, answer=pointer)
+    told = {**body, "size": claim.size, "canon": claim.canon, "of": of}
+    entry = on.charge(claim, "hit", told, state="done", noise=None, answer=pointer)
     digest = hashlib.sha256(pointer.encode()).hexdigest()
     on.append("done", {"key": claim.key, "answer": digest, "at": at, "salt": new_salt()})
     answer, who = on.done(stored, "other").answer, claim.analyst
     return Done(claim.key, answer, entry.seq, entry.hash, "other", who, at, claim.info)
 
 
-def store(
-    on: Writing, *, answer: str, body: Mapping[str, Any], charged: Charged | None = None
-) -> Done:
+def store(on: Writing, *, answer: str, body: Mapping[str, Any]) -> Done:
     """Put an answer in and the noise key out; who comes second gets the stored answer.
 
     Args:
         on: the transaction.
         answer: what is put in.
         body: what the log says of it.
-        charged: the charge, where this process has written it: it is not looked for then. The
-            update finds it by key and number, and only if it still waits.
     """
     key = str(body["key"])
-    if charged is not None:
-        on.look(HEAD)
-        reached("in store")
-        if not on.finish(key, charged.seq, answer):
-            charged = None
-    else:
-        reached("in store")
-    if charged is None:
-        found = on.look(WAITING, (key,))
-        if not found or not found[3]:  # it does not wait
-            known = on.question(key)
-            if known is None:
-                raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
-            return on.done(known, "")
-        charged = Charged(int(found[0]), str(found[2]), str(found[1]))
-        on.finish(key, charged.seq, answer)
+    reached("in store")
+    found = on.look(WAITING, (key,))
+    if not found or not found[3]:  # it does not wait
+        known = on.question(key)
+        if known is None:
+            raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
+        return on.done(known, "")
+    charged = Charged(int(found[0]), str(found[2]), str(found[1]))
+    on.finish(key, charged.seq, answer)
     on.append("done", body)
     if body.get("failed"):
         on.fail(key)

@@ -27,7 +27,6 @@ Tested by tests/curator/ledger/test_database.py
 from __future__ import annotations
 
 import os
-import re
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -40,13 +39,15 @@ from typing import TYPE_CHECKING, Any, Self
 from sqlalchemy import select
 
 from discreet.curator.ledger import tables as t
+from discreet.curator.ledger.compiled import Placed, Statement, Texts
+from discreet.curator.ledger.steps import passed
 from discreet.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
     from sqlalchemy.sql.base import Executable
 
-__all__ = ["Database", "Placed", "Statement"]
+__all__ = ["Database", "failing"]
 
 _BUSY = 60_000
 """Milliseconds that a writer of another kind may hold the file."""
@@ -65,11 +66,12 @@ class Database:
         self.address = address
         self.is_file = not address.startswith(("postgresql://", "postgres://"))
         self._statements: dict[int, Statement] = {}
-        self.texts = _Texts(self)
+        self.texts = Texts(self)
         self._lock, self._owner = threading.Lock(), 0
         self._raw: Any = None
         self._pipeline: Any = None
         self._cursor: Any = None
+        self._kept: Any = None
         self._transaction = _Transaction(self)
         self._committed = False
         self._closed = False
@@ -83,6 +85,8 @@ class Database:
         with failing("could not be opened"):
             self._pooled = self._engine.raw_connection()
         self._raw = self._pooled.driver_connection
+        if self.is_file:
+            self._kept = self._raw.cursor()
         if not self.is_file:
             with failing("could not be opened"):
                 self._raw.autocommit = True  # a statement is a transaction, unless one was begun
@@ -193,8 +197,7 @@ class Database:
 
     def commit(self) -> None:
         """Commit, and wait for the disk."""
-        if self.process != os.getpid():
-            raise LedgerError("a transaction belongs to the process that began it")
+        self._same()
         if self.is_file:
             self._cursor.execute("COMMIT")
         else:
@@ -204,6 +207,40 @@ class Database:
             if cursor.statusmessage != "COMMIT":
                 raise LedgerError("the database took the transaction back; nothing was sent")
         self._committed = True
+
+    def _same(self) -> None:
+        if self.process != os.getpid():
+            raise LedgerError("a transaction belongs to the process that began it")
+
+    def steps(self, name: str, steps: Sequence[tuple[Placed, tuple[Any, ...], int]]) -> bool:
+        """Run statements as one transaction of a file, which is on the disk when it returns.
+
+        Whether it was written: not if one of them did not change as many rows as it has to, or the
+        database refused one. The caller has the `turn`.
+
+        Args:
+            name: of what is done, for the steps.
+            steps: statements with their values, and how many rows each has to change.
+        """
+        if self._raw is None:
+            self._connect()
+        self._same()
+        cursor, texts, written = self._kept, self.texts, False
+        cursor.execute("BEGIN IMMEDIATE")
+        try:
+            for placed, values, rows in steps:
+                if cursor.execute(texts[placed], values).rowcount != rows:
+                    return False
+            passed("before the commit of", (name,))
+            self._same()
+            cursor.execute("COMMIT")
+            written = True
+        except _unwritten():
+            return False
+        finally:
+            if not written:
+                self._raw.rollback()
+        return True
 
     def run(self, cursor: Any, statement: Executable, /, **values: Any) -> Any:
         """Run one statement; the cursor, for its rows or the number of rows that it changed."""
@@ -219,8 +256,7 @@ class Database:
         It is on the disk when it returns. Only PostgreSQL. The caller has the `turn`.
         """
         self._ready()
-        if self.process != os.getpid():
-            raise LedgerError("a transaction belongs to the process that began it")
+        self._same()
         try:
             return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
         except _refusals():
@@ -325,78 +361,6 @@ class _Transaction:
         self._database.end(self._cursor, well=kind is None)
 
 
-class Placed:
-    """A statement whose values go by place: those of a charge, which are run all the time.
-
-    Args:
-        statement: SQLAlchemy's, the same for all databases.
-        places: the names of its values in the order in which they occur, each as often as it does.
-    """
-
-    __slots__ = ("places", "statement")
-
-    def __init__(self, statement: Any, *places: str) -> None:
-        self.statement, self.places = statement, places
-
-
-class _Texts(dict[Placed, str]):
-    """The texts of statements in one dialect, each compiled when it is first looked up."""
-
-    def __init__(self, database: Database) -> None:
-        super().__init__()
-        self._database = weakref.proxy(database)
-
-    def __missing__(self, placed: Placed) -> str:
-        dialect = self._database.dialect
-        pyformat = dialect.paramstyle == "pyformat"
-        places: list[str] = []
-
-        def place(found: re.Match[str]) -> str:
-            places.append(found[1])
-            return "%s" if pyformat else "?"
-
-        pattern = r"%\((\w+)\)s" if pyformat else r":(\w+)"
-        text = re.sub(pattern, place, Statement(placed.statement, dialect).text)
-        if tuple(places) != placed.places:
-            raise TypeError(f"the values of a statement are {places}, and not {placed.places}")
-        self[placed] = text
-        return text
-
-
-class Statement:
-    """A statement of SQLAlchemy's, compiled once, to be run by the driver's own cursor.
-
-    Attributes:
-        text: with names where values go; the values that it has itself are written out.
-    """
-
-    __slots__ = ("_kept", "text")
-
-    def __init__(self, statement: Executable, dialect: Any) -> None:
-        compiled = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
-        self._kept = statement  # its id stays its own
-        text = str(compiled)
-        for name, value in compiled.params.items():
-            if not compiled.binds[name].required:
-                place = f"%({name})s" if dialect.paramstyle == "pyformat" else f":{name}"
-                text = re.sub(rf"{re.escape(place)}(?!\w)", _literal(value, dialect), text)
-        self.text = text
-
-
-def _literal(value: object, dialect: Any) -> str:
-    """A constant of a statement: no value of anybody's."""
-    match value:
-        case None:
-            return "NULL"
-        case int():
-            return str(int(value))
-        case str():
-            text = "'" + value.replace("'", "''") + "'"
-            return text.replace("%", "%%") if dialect.paramstyle == "pyformat" else text
-        case _:
-            raise TypeError(f"a constant of the type {type(value).__name__}")
-
-
 def _sqlite(address: str) -> Engine:
     import sqlite3  # noqa: PLC0415 - with the engine
 
@@ -481,6 +445,14 @@ def _failures() -> tuple[type[Exception], ...]:
     except ImportError:
         return (sqlite3.Error, SQLAlchemyError, OverflowError, UnicodeError)
     return (sqlite3.Error, SQLAlchemyError, OverflowError, UnicodeError, psycopg.Error)
+
+
+@cache
+def _unwritten() -> tuple[type[Exception], ...]:
+    """What SQLite's driver raises where a statement cannot be, and another way must decide."""
+    import sqlite3  # noqa: PLC0415 - with the engine
+
+    return (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeError)
 
 
 @cache

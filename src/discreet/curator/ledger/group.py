@@ -30,7 +30,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from discreet.curator.ledger.at_once import Once
 from discreet.curator.ledger.steps import passed
 from discreet.curator.ledger.writing import Writing
 from discreet.errors import DiscreetError, LedgerError
@@ -38,6 +37,8 @@ from discreet.errors import DiscreetError, LedgerError
 __all__ = ["Group", "Member", "tell_failed"]
 
 _WAITS, _LEADS, _TAKEN = range(3)
+Quick = Callable[..., Any]
+"""Writes in one go: see `discreet.curator.ledger.at_once`."""
 
 
 class Member:
@@ -46,13 +47,13 @@ class Member:
     Args:
         name: of what is done, for the steps.
         act: does it, and returns what the writer gets; what it raises first is a refusal.
-        quick: does it by one statement, where that is enough; None where it is not.
+        quick: does it in one go, where that is enough; None where it is not.
     """
 
     __slots__ = ("_act", "_error", "_got", "_quick", "name", "over", "state", "woken")
 
     def __init__(
-        self, name: str, act: Callable[[Writing], Any], quick: Callable[[Once], Any] | None = None
+        self, name: str, act: Callable[[Writing], Any], quick: Quick | None = None
     ) -> None:
         self.name, self._act, self._quick = name, act, quick
         self._got: Any = None
@@ -72,10 +73,10 @@ class Member:
                 raise
             self._error = refusal
 
-    def at_once(self, once: Once) -> bool:
-        """Do its part by one statement, as a transaction; whether that was enough."""
+    def at_once(self, write: Callable[[Quick], Any]) -> bool:
+        """Do its part in one go; whether that was enough."""
         if self._quick is not None:
-            self._got = self._quick(once)
+            self._got = write(self._quick)
         return self._got is not None
 
     def fail(self, error: BaseException) -> None:
@@ -95,10 +96,15 @@ class Group:
     Args:
         write: takes those who wait, once nobody else writes, and writes them in one transaction.
             What it raises came before the commit. Members whose commit failed it has told so.
+        alone: writes one in one go, once nobody else writes; None if that did not do.
     """
 
-    def __init__(self, write: Callable[[Callable[[], Sequence[Member]]], None]) -> None:
-        self._write = write
+    def __init__(
+        self,
+        write: Callable[[Callable[[], Sequence[Member]]], None],
+        alone: Callable[[str, Quick], Any] = lambda *_: None,
+    ) -> None:
+        self._write, self._alone = write, alone
         self.after_fork()
         _OPEN.add(self)
 
@@ -108,18 +114,42 @@ class Group:
         self._waiting: list[Member] = []
         self._led = False
 
-    def do(
-        self, name: str, act: Callable[[Writing], Any], quick: Callable[[Once], Any] | None = None
-    ) -> Any:
-        """Have something written, together with whatever else waits; what it returns."""
+    def do(self, name: str, act: Callable[[Writing], Any], quick: Quick | None = None) -> Any:
+        """Have something written, together with whatever else waits; what it returns.
+
+        Who finds nobody writing tries to write alone in one go, before anything else.
+        """
+        if quick is not None and self._enter():
+            try:
+                passed(name, ("is queued",))
+                got = self._alone(name, quick)
+            except BaseException:
+                self._pass_on()
+                raise
+            if got is not None:
+                self._pass_on()
+                return got
+            return self._through(self._led_by(Member(name, act)))
         member = Member(name, act, quick)
         with self._mutex:
             self._waiting.append(member)
-            leads, self._led = not self._led, True
-            if leads:
-                member.state = _LEADS
+            if not self._led:
+                self._led, member.state = True, _LEADS
+        return self._through(member, name)
+
+    def _led_by(self, member: Member) -> Member:
+        """It leads already, and is the first of those who wait."""
+        with self._mutex:
+            member.state = _LEADS
+            self._waiting.insert(0, member)
+        return member
+
+    def _through(self, member: Member, *queued: str) -> Any:
+        """Wait until a member was written, or lead; what it gets."""
+        leads = member.state == _LEADS
         try:
-            passed(name, ("is queued",))
+            for name in queued:
+                passed(name, ("is queued",))
             if not leads:
                 member.woken.acquire()
             if not member.over:
@@ -128,6 +158,14 @@ class Group:
             self._abandon(member)
             raise
         return member.result()
+
+    def _enter(self) -> bool:
+        """Lead, if nobody does; whether one does."""
+        with self._mutex:
+            if self._led:
+                return False
+            self._led = True
+        return True
 
     def _abandon(self, member: Member) -> None:
         """It does not come back: out of the queue with it; and if it was to lead, another does."""
@@ -185,6 +223,11 @@ class Group:
             if leader in self._waiting:  # it was not taken
                 self._waiting.remove(leader)
             leader.state = _TAKEN  # it has led
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Let the first of those who wait lead."""
+        with self._mutex:
             self._led = bool(self._waiting)
             if self._led:
                 self._waiting[0].state = _LEADS

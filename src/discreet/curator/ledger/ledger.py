@@ -9,7 +9,7 @@ import hashlib
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -18,11 +18,11 @@ from typing import Any, Self
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
 from discreet.curator.ledger.anchor import Anchor
-from discreet.curator.ledger.at_once import Once, reserve_at_once, store_at_once
+from discreet.curator.ledger.at_once import once_in, reserve_at_once, store_at_once
 from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows, new_salt
 from discreet.curator.ledger.charging import reserve, store
 from discreet.curator.ledger.database import Database, failing
-from discreet.curator.ledger.group import Group, Member, tell_failed
+from discreet.curator.ledger.group import Group, Member, Quick, tell_failed
 from discreet.curator.ledger.statements import (
     ACCOUNTS,
     ENTRIES,
@@ -112,7 +112,7 @@ class Ledger:
     def _connect(self) -> None:
         self._anchor: Anchor | None = None
         self._last = (datetime.min.replace(tzinfo=UTC), "")
-        self._group = Group(self._together)
+        self._group = Group(self._together, self._alone)
         self._known: tuple[Head, dict[str, Balance]] | None = None
         self._charged: dict[str, Charged] = {}
         self._numbers: dict[str, int] = {}
@@ -123,6 +123,7 @@ class Ledger:
                 "`discreet register policy.toml` makes the ledger of a policy"
             )
         self._database = Database(self.address)
+        self._once = once_in(self._database)
         try:
             t.migrate(self._database)
             with self._reading() as cursor:
@@ -185,16 +186,12 @@ class Ledger:
         with self._database.turn():
             anchor = self._written_in()
             with anchor.locked(), _WRITTEN:
-                if self._database.is_file:
-                    self._transaction(take, anchor)
-                    return
                 members = take()
                 if len(members) != 1 or not self._at_once(members[0], anchor):
-                    self._transaction(lambda: members, anchor)
+                    self._transaction(members, anchor)
 
-    def _transaction(self, take: Callable[[], Sequence[Member]], anchor: Anchor) -> None:
+    def _transaction(self, members: Sequence[Member], anchor: Anchor) -> None:
         with self._database.writing() as cursor:
-            members = take()
             on = Writing(self._database, cursor, self._checked)
             for member in members:
                 member.decide(on)
@@ -205,30 +202,39 @@ class Ledger:
                 tell_failed(members, error)
                 raise
             self._known = on.head, on.payers
-            self._remember(on.charged)
-            if not self._database.is_file:
-                self._numbers.update((name, one.id) for name, one in on.payers.items())
+            self._numbers.update((name, one.id) for name, one in on.payers.items())
 
     def _at_once(self, member: Member, anchor: Anchor) -> bool:
-        """Write who waits alone by one statement, where that is enough; whether it was."""
-        once = Once(self._database, anchor.head, self._numbers)
+        """Write who waits alone in one go, where that is enough; whether it was."""
         try:
             with _WRITTEN:
-                if not member.at_once(once) or once.head is None:
-                    return False
-                anchor.advance(once.head, once.spent or {})
+                return member.at_once(partial(self._go, member.name, anchor))
         except BaseException as error:
             tell_failed([member], error)
             raise
-        passed("after the head of", (member.name,))
-        self._remember(once.charged or {})
-        return True
 
-    def _remember(self, charged: Mapping[str, Charged]) -> None:
-        """Charges that are committed; their answers need not look for them."""
-        self._charged.update(charged)
-        while len(self._charged) > REMEMBERED:
-            del self._charged[next(iter(self._charged))]
+    def _alone(self, name: str, quick: Quick) -> Any:
+        """Write in one go; None if that did not do."""
+        with self._database.turn():
+            anchor = self._written_in()
+            with anchor.locked(), _WRITTEN:
+                return self._go(name, anchor, quick)
+
+    def _go(self, name: str, anchor: Anchor, quick: Quick) -> Any:
+        made = quick(self._once, anchor)
+        if made is None:
+            return None
+        got, head, spent = made
+        anchor.advance(head, spent)
+        passed("after the head of", (name,))
+        return got
+
+    def _remember(self, made: Pending, analyst: str) -> None:
+        """A charge that is committed; its answer need not look for it."""
+        self._charged[made.key] = Charged(made.seq, made.hash, analyst)
+        if len(self._charged) > REMEMBERED:
+            with suppress(RuntimeError, StopIteration):  # another thread does the same
+                self._charged.pop(next(iter(self._charged)), None)
 
     def _commit(self, on: Writing, anchor: Anchor, names: Iterable[str]) -> None:
         if not on.entries:
@@ -298,10 +304,12 @@ class Ledger:
         """
         reached("before reserve")
         self._database.outside()
-        act, quick = partial(reserve, claim=claim, now=self.now), None
-        if not self._database.is_file:
-            quick = partial(reserve_at_once, claim=claim, now=self.now)
-        return self._group.do("reserve", act, quick)  # type: ignore[no-any-return]
+        quick = partial(reserve_at_once, claim=claim, numbers=self._numbers, now=self.now)
+        act = partial(reserve, claim=claim, now=self.now)
+        got: Pending | Done = self._group.do("reserve", act, quick)
+        if isinstance(got, Pending):
+            self._remember(got, claim.analyst)
+        return got
 
     def store(self, key: str, answer: str, *, failed: bool = False) -> Done:
         """Put an answer in and the noise key out; who comes second gets the stored answer.
@@ -321,11 +329,10 @@ class Ledger:
         if failed:
             told["failed"] = True
         charged = self._charged.pop(key, None)
-        if self._database.is_file:
-            act, quick = partial(store, answer=answer, body=told, charged=charged), None
-        else:
-            act = partial(store, answer=answer, body=told)
+        quick = None
+        if charged is not None and not failed:
             quick = partial(store_at_once, answer=answer, body=told, charged=charged)
+        act = partial(store, answer=answer, body=told)
         return self._group.do("store", act, quick)  # type: ignore[no-any-return]
 
     def answer(self, key: str) -> Done | None:

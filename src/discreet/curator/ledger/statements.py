@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import bindparam, case, exists, insert, or_, select, update
 
 from discreet.curator.ledger import tables as t
-from discreet.curator.ledger.database import Placed
+from discreet.curator.ledger.compiled import Placed
 
 FAILED = "!"
 """Ends what was asked where the answer is that of a failure: it serves nobody but its asker."""
@@ -24,14 +24,18 @@ SET_POLICY = (
     .values(policy=bindparam("new_policy"), policy_version=bindparam("new_version"))
 )
 LEDGER = select(t.ledger)
-APPEND = Placed(insert(t.entry), "seq", "kind", "body", "hash")
+_ENTRY = (t.entry.c.seq, t.entry.c.kind, t.entry.c.body, t.entry.c.hash)
+_LOG = tuple(column.name for column in _ENTRY)
+APPEND = Placed(insert(t.entry).values({name: bindparam(name) for name in _LOG}), *_LOG)
+CHARGE = Placed(insert(t.entry), *t.entry.c.keys())
+"""An entry that charges a question, with the question."""
 LOST = (
     select(t.entry.c.seq)
     .where(t.entry.c.seq > bindparam("after"))
     .where(t.entry.c.kind == "lost")
     .limit(1)
 )
-ENTRY = select(t.entry).where(t.entry.c.seq == bindparam("which"))
+ENTRY = select(*_ENTRY).where(t.entry.c.seq == bindparam("which"))
 HASH_AT = select(t.entry.c.hash).where(t.entry.c.seq == bindparam("at"))
 BY_KEY = select(t.question).where(t.question.c.key == bindparam("asked"))
 
@@ -76,30 +80,29 @@ FINER = (
     .order_by(t.question.c.size, t.question.c.seq)
 )
 RESERVED = select(t.question).where(t.question.c.state == "reserved").order_by(t.question.c.seq)
-PUT = Placed(insert(t.question), *t.question.c.keys())
 _WAITING = select(
     _LAST.scalar_subquery(),
     select(t.entry.c.hash).order_by(t.entry.c.seq.desc()).limit(1).scalar_subquery(),
-    t.question.c.seq,
-    t.question.c.analyst,
-    select(t.entry.c.hash).where(t.entry.c.seq == t.question.c.seq).scalar_subquery(),
-    t.question.c.state == "reserved",
-).where(t.question.c.key == bindparam("asked"))
+    t.entry.c.seq,
+    t.entry.c.analyst,
+    t.entry.c.hash,
+    t.entry.c.state == "reserved",
+).where(t.entry.c.key == bindparam("asked"))
 WAITING = Placed(_WAITING, "asked")
 """For an answer: who asked, the entry of the charge, and whether it waits."""
 FINISH = Placed(
-    update(t.question)
-    .where(t.question.c.key == bindparam("asked"))
-    .where(t.question.c.seq == bindparam("charged"))
-    .where(t.question.c.state == "reserved")
+    update(t.entry)
+    .where(t.entry.c.seq == bindparam("charged"))
+    .where(t.entry.c.key == bindparam("asked"))
+    .where(t.entry.c.state == "reserved")
     .values(state="done", noise=None, answer=bindparam("told")),
-    "told", "asked", "charged",
+    "told", "charged", "asked",
 )  # fmt: skip
 """The answer is put in and the noise key out, of a question that waits under its charge."""
 FAIL = (
-    update(t.question)
-    .where(t.question.c.key == bindparam("asked"))
-    .values(canon=t.question.c.canon + FAILED)
+    update(t.entry)
+    .where(t.entry.c.key == bindparam("asked"))
+    .values(canon=t.entry.c.canon + FAILED)
 )
 _MAIN: Any = bindparam("main")
 _DELTA: Any = bindparam("failing")
@@ -108,20 +111,23 @@ _ENOUGH = (
     & (t.account.c.spent <= t.account.c.total - _MAIN)
     & (t.account.c.delta_spent <= t.account.c.delta_total - _DELTA)
 )
+_PAID: Any = update(t.account).values(
+    spent=case((_ENOUGH, t.account.c.spent + _MAIN), else_=-1),
+    delta_spent=t.account.c.delta_spent + _DELTA,
+)
 PAY = Placed(
-    update(t.account)
-    .where(t.account.c.id == bindparam("payer"))
-    .values(
-        spent=case((_ENOUGH, t.account.c.spent + _MAIN), else_=-1),
-        delta_spent=t.account.c.delta_spent + _DELTA,
-    ),
-    "main", "failing", "main", "failing", "payer",
-)  # fmt: skip
+    _PAID.where(t.account.c.id == bindparam("payer")), "main", "failing", "main", "failing", "payer"
+)
 """Where there is not enough, the database refuses: nothing spent is below 0."""
+PAY_BOTH = Placed(
+    _PAID.where(or_(t.account.c.id == bindparam("payer"), t.account.c.id == bindparam("second"))),
+    "main", "failing", "main", "failing", "payer", "second",
+)  # fmt: skip
+"""Two who pay the same."""
 PAYER = select(t.account).where(t.account.c.name == bindparam("payer"))
 ACCOUNTS = select(t.account).order_by(t.account.c.id)
 QUESTIONS = select(t.question).order_by(t.question.c.seq)
-ENTRIES = select(t.entry).where(t.entry.c.seq > bindparam("after")).order_by(t.entry.c.seq)
+ENTRIES = select(*_ENTRY).where(t.entry.c.seq > bindparam("after")).order_by(t.entry.c.seq)
 
 
 LIMIT = (
@@ -129,6 +135,6 @@ LIMIT = (
     .where(t.account.c.id == bindparam("which"))
     .values(total=bindparam("new_total"), delta_total=bindparam("new_delta"))
 )
-OF_KIND = select(t.entry).where(t.entry.c.kind == bindparam("which")).order_by(t.entry.c.seq)
+OF_KIND = select(*_ENTRY).where(t.entry.c.kind == bindparam("which")).order_by(t.entry.c.seq)
 LARGEST = 2**63 - 1
 """What an integer of the database holds; no account has as much."""

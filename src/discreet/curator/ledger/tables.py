@@ -2,9 +2,9 @@
 
 ledger: one row. Which ledger this is, the version of its tables, and the policy that it follows.
 account: who may spend how much, and has. A family's account, and the allowances under it.
-question: every question that was charged, by its key; its noise key while it is computed, and its
-    answer afterwards.
-entry: the log.
+entry: the log. The row of a charge holds its question as well, by its key: its noise key while it
+    is computed, and its answer afterwards. The hash of an entry is over number, kind and body; what
+    else its row says follows from the log, too.
 person, key, secret: who may sign in, their keys, and which secret these were made under. Of what
     must stay secret they hold what a keyed hash leaves of it.
 session: who is signed in. It says nothing that lasts, and is not in the log; neither is the time
@@ -17,7 +17,7 @@ Tested by tests/curator/ledger/test_tables.py
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     BigInteger,
@@ -87,24 +87,6 @@ account = Table(
     CheckConstraint("delta_spent >= 0 AND delta_spent <= delta_total"),
 )
 
-question = Table(
-    "discreet_question",
-    metadata,
-    Column("key", Text, primary_key=True),
-    Column("digest", Text, nullable=False),
-    Column("canon", Text, nullable=False),
-    Column("size", BigInteger, nullable=False),
-    Column("analyst", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("noise", LargeBinary),
-    Column("answer", Text),
-    Column("seq", BigInteger, nullable=False),
-    CheckConstraint(
-        "(state = 'reserved' AND noise IS NOT NULL AND answer IS NULL) "
-        "OR (state = 'done' AND noise IS NULL AND answer IS NOT NULL)"
-    ),
-)
-
 entry = Table(
     "discreet_entry",
     metadata,
@@ -112,7 +94,33 @@ entry = Table(
     Column("kind", Text, nullable=False),
     Column("body", Text, nullable=False),
     Column("hash", Text, nullable=False),
+    Column("key", Text),
+    Column("digest", Text),
+    Column("canon", Text),
+    Column("size", BigInteger),
+    Column("analyst", Text),
+    Column("state", Text),
+    Column("noise", LargeBinary),
+    Column("answer", Text),
+    CheckConstraint(
+        "CASE WHEN key IS NULL "
+        "THEN coalesce(digest, canon, analyst, state, answer) IS NULL "
+        "AND size IS NULL AND noise IS NULL "
+        "WHEN state = 'reserved' "
+        "THEN digest IS NOT NULL AND canon IS NOT NULL AND size IS NOT NULL "
+        "AND analyst IS NOT NULL AND noise IS NOT NULL AND answer IS NULL "
+        "WHEN state = 'done' "
+        "THEN digest IS NOT NULL AND canon IS NOT NULL AND size IS NOT NULL "
+        "AND analyst IS NOT NULL AND noise IS NULL AND answer IS NOT NULL "
+        "ELSE 1 = 0 END"
+    ),
 )
+_ASKED = (
+    entry.c.key, entry.c.digest, entry.c.canon, entry.c.size, entry.c.analyst, entry.c.state,
+    entry.c.noise, entry.c.answer, entry.c.seq,
+)  # fmt: skip
+question = select(*_ASKED).where(entry.c.key.is_not(None)).subquery("question")
+"""What the rows of charged questions say besides their entries, to be read."""
 
 person = Table(
     "discreet_person",
@@ -159,19 +167,47 @@ session = Table(
     Column("seal", Text, nullable=False),
 )
 
-_BY_CANON = Index(
-    "discreet_question_canon", question.c.canon, question.c.size.desc(), question.c.seq
-)
+_KEYED: Any = entry.c.key.is_not(None)
+_ANSWERS: Any = entry.c.canon.is_not(None)
+Index("discreet_entry_key", entry.c.key, unique=True, sqlite_where=_KEYED, postgresql_where=_KEYED)
+Index(
+    "discreet_entry_canon", entry.c.canon, entry.c.size.desc(), entry.c.seq,
+    sqlite_where=_ANSWERS, postgresql_where=_ANSWERS,
+)  # fmt: skip
 """In the order of its use: the best answer is the first, however many point at it."""
+
+_old = MetaData()
+"""What only ledgers of older versions have."""
+old_question = Table(
+    "discreet_question",
+    _old,
+    Column("key", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("canon", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("analyst", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("noise", LargeBinary),
+    Column("answer", Text),
+    Column("seq", BigInteger, nullable=False),
+)
+old_entry = Table(
+    "discreet_entry",
+    _old,
+    Column("seq", _WIDE, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)
 
 
 def _first(connection: Connection) -> None:
-    metadata.create_all(connection, tables=[ledger, account, question, entry])
+    metadata.create_all(connection, tables=[ledger, account])
+    _old.create_all(connection)
 
 
-def _index(connection: Connection) -> None:
-    """Answers are looked up by what was asked."""
-    _BY_CANON.create(connection, checkfirst=True)
+def _index(_connection: Connection) -> None:
+    """Answers are looked up by what was asked; version 5 has another index for it."""
 
 
 def _kept(_connection: Connection) -> None:
@@ -183,11 +219,26 @@ def _people(connection: Connection) -> None:
     metadata.create_all(connection, tables=[person, key, secret, session])
 
 
+def _together(connection: Connection) -> None:
+    """A question is kept in the row of its charge: fewer pages are written for each."""
+    log = old_entry.to_metadata(MetaData(), name="discreet_entry_4")
+    connection.exec_driver_sql(f"ALTER TABLE {entry.name} RENAME TO {log.name}")
+    entry.create(connection)
+    asked = [old_question.c[column.name] for column in _ASKED[:-1]]
+    rows = select(*log.c, *asked).join_from(
+        log, old_question, log.c.seq == old_question.c.seq, isouter=True
+    )
+    connection.execute(insert(entry).from_select([column.name for column in entry.c], rows))
+    old_question.drop(connection)
+    log.drop(connection)
+
+
 MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     1: _first,
     2: _index,
     3: _kept,
     4: _people,
+    5: _together,
 }
 """What makes the tables of a version from those of the version before."""
 VERSION = max(MIGRATIONS)
@@ -200,8 +251,7 @@ def make(database: Database, uid: str, first: Entry) -> None:
     with database.defining() as connection:
         if inspect(connection).has_table(ledger.name):
             raise LedgerError("this database holds a ledger; it is opened, not made anew")
-        for step in sorted(MIGRATIONS):
-            MIGRATIONS[step](connection)
+        metadata.create_all(connection)
         row = {"id": 1, "uid": uid, "version": VERSION, "policy": "", "policy_version": 0}
         connection.execute(insert(ledger), row)
         connection.execute(insert(entry), first._asdict())

@@ -16,8 +16,9 @@ from discreet.curator.ledger import statements as s
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows
-from discreet.curator.ledger.database import Database, Placed
-from discreet.curator.ledger.values import Account, Charge, Charged, Claim, Done, Pending
+from discreet.curator.ledger.compiled import Placed
+from discreet.curator.ledger.database import Database
+from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError
 
 __all__ = ["Balance", "Writing", "account_of", "question_of"]
@@ -53,7 +54,6 @@ class Writing:
         changes: how many statements have changed something.
         spent: what the accounts that were charged have spent now.
         payers: what accounts are worth now, by name; those that were looked at.
-        charged: the charges that were written, by their keys.
         name: of what is done, for the steps.
 
     Args:
@@ -63,7 +63,7 @@ class Writing:
     """
 
     __slots__ = (
-        "_check", "_cursor", "_database", "_texts", "changes", "charged", "entries", "head",
+        "_check", "_cursor", "_database", "_texts", "changes", "entries", "head",
         "name", "payers", "spent",
     )  # fmt: skip
 
@@ -77,7 +77,6 @@ class Writing:
         self.payers: dict[str, Balance] = {}
         self.entries: list[Entry] = []
         self.spent: dict[int, Amount] = {}
-        self.charged: dict[str, Charged] = {}
         self.name = "entry"
 
     def run(self, statement: Any, /, **values: Any) -> Any:
@@ -120,6 +119,21 @@ class Writing:
         """Write the next entry of the log."""
         entry = follows(self.head, kind, canonical(body))
         self._write(s.APPEND, (entry.seq, kind, entry.body, entry.hash))
+        self.head = entry.head
+        self.entries.append(entry)
+        return entry
+
+    def charge(
+        self, claim: Claim, kind: str, body: Mapping[str, Any], *, state: str,
+        noise: bytes | None, answer: str | None,
+    ) -> Entry:  # fmt: skip
+        """Write the next entry of the log, and beside it the question that it charges."""
+        entry = follows(self.head, kind, canonical(body))
+        values = (
+            entry.seq, kind, entry.body, entry.hash, claim.key, claim.digest, claim.canon,
+            claim.size, claim.analyst, state, noise, answer,
+        )  # fmt: skip
+        self._write(s.CHARGE, values)
         self.head = entry.head
         self.entries.append(entry)
         return entry
@@ -343,26 +357,9 @@ class Writing:
         """Keep an answer from everybody but its asker: what was computed is of a failure."""
         self.change(s.FAIL, asked=key)
 
-    def finish(self, key: str, seq: int, answer: str) -> bool:
-        """Put the answer of an asking in, and its noise key out; not if it does not wait.
-
-        Of PostgreSQL it is not known then: its statements are not waited for.
-        """
-        self._cursor.execute(self._texts[s.FINISH], (answer, key, seq))
-        if not self._cursor.rowcount:
-            return False
-        self.changes += 1
-        return True
-
-    def put(
-        self, claim: Claim, entry: Entry, *, state: str, noise: bytes | None, answer: str | None
-    ) -> None:
-        """Write the row of an asking."""
-        values = (
-            claim.key, claim.digest, claim.canon, claim.size, claim.analyst, state, noise, answer,
-            entry.seq,
-        )  # fmt: skip
-        self._write(s.PUT, values)
+    def finish(self, key: str, seq: int, answer: str) -> None:
+        """Put the answer of an asking that waits in, and its noise key out."""
+        self._write(s.FINISH, (answer, seq, key))
 
 
 def question_of(row: Sequence[Any]) -> dict[str, Any]:
