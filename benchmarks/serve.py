@@ -1,15 +1,15 @@
-"""The server: questions per second against the ledger's own commits, and where the time goes.
+"""How many questions a second a server answers, as a share of the ledger's commits.
 
-The server runs as a process of its own with deadlines off, because with them a question takes its
-deadline. Eight clients, in one other process, ask all the time, each with a key of its own. Every
-question is new (another text), so that it is parsed, priced, charged, run, stored: two commits.
-The commits that it is compared with are those of the same ledger, charged by one thread with
-nothing else to do, so that each is a flush of its own, in turn with the server, on the same disk.
-The clients are plain sockets, because they share the cores. A first turn is not counted: after it
-the rows of the file are kept in memory, as they are in a server that runs for longer than moments.
-Stored questions are those that another analyst has asked before: one commit, and no row is read.
+Without deadlines: with them a question takes its deadline. Eight clients ask all the time, each
+under its own key, and every question is charged, run and stored: questions that differ in a
+constant of their condition, and questions of twelve shapes, each with another constant too. The
+ledger's own commits are measured in turn with the server, on the same disk. The clients are plain
+sockets, because they share the cores. A first turn is not counted: after it the rows of the file
+are kept in memory, as they are in a server that runs for longer than moments. Stored questions are
+those that another analyst has asked before: one commit, and no row is read.
 """
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.timing import table
@@ -31,8 +32,22 @@ from discreet.gallery.data import write_payroll
 from discreet.gallery.policies import write_policy
 
 CLIENTS = 8
-SECONDS = 6.0
-SQL = "SELECT department, COUNT(*) AS n FROM payroll"
+SECONDS = 5.0
+ONE_SHAPE = ("SELECT department, COUNT(*) AS n FROM payroll WHERE salary < {} GROUP BY department",)
+SHAPES = (
+    *ONE_SHAPE,
+    "SELECT COUNT(*) AS n FROM payroll WHERE salary >= {}",
+    "SELECT year, SUM(salary) AS total FROM payroll WHERE salary <> {} GROUP BY year",
+    "SELECT department, AVG(salary) AS pay FROM payroll WHERE salary > {} GROUP BY department",
+    "SELECT remote, COUNT(DISTINCT person) AS n FROM payroll WHERE salary < {} GROUP BY remote",
+    "SELECT COUNT(*) FILTER (WHERE remote) AS n FROM payroll WHERE salary <= {}",
+    "SELECT department, year, COUNT(*) FROM payroll WHERE salary < {} GROUP BY department, year",
+    "SELECT AVG(salary) AS pay FROM payroll WHERE salary <> {} AND year = 2023",
+    "SELECT COUNT(*) AS n FROM payroll WHERE salary + 1 > {} AND hired < DATE '2020-01-01'",
+    "SELECT year, COUNT(*) AS n FROM payroll WHERE salary < {} AND remote GROUP BY 1 ORDER BY 2",
+    "SELECT SUM(CASE WHEN salary > {} THEN 1 ELSE 0 END) AS n FROM payroll",
+    "SELECT year, COUNT(*) AS n FROM payroll WHERE salary BETWEEN 1000 AND {} GROUP BY year",
+)
 
 
 def prepared(folder):
@@ -48,32 +63,36 @@ def prepared(folder):
     return path
 
 
-def serve(path, told):
-    """Serve without deadlines, from this process; measure what engine and ledger take."""
+def serve(path, told, processes):
+    """Serve without deadlines; one process measures what engine and ledger take."""
     from discreet.curator.policy.reading import read_policy
     from discreet.engines.duckdb import DuckDB
     from discreet.server.run import serving
     from discreet.server.service import Service
     from discreet.server.settings import Settings
-
-    spent = {"engine": 0.0, "ledger": 0.0}
-    for kind, names in ((DuckDB, ("run", "ping")), (Ledger, ("reserve", "store"))):
-        for name in names:
-            _measured(kind, name, spent, "engine" if kind is DuckDB else "ledger")
-    from dataclasses import replace
+    from discreet.server.several import run_several
 
     server = replace(
         read_policy(path).server, port=0, workers=CLIENTS, requests_per_minute=1_000_000
     )
-    service = Service(path, settings=Settings(server, padded=False))
-    keys = []
-    for i in range(2 * CLIENTS):
+    settings = Settings(server, padded=False, processes=processes)
+    service = Service(path, settings=settings)
+    there = {one.name for one in service.access.people}
+    for i in set(range(2 * CLIENTS)) - {int(name[1:]) for name in there}:
         service.access.add(f"a{i}", "analyst", by="benchmark")
-        keys.append(service.access.make_key(f"a{i}", by="benchmark"))
+    keys = [service.access.make_key(f"a{i}", by="benchmark") for i in range(2 * CLIENTS)]
+    if processes > 1:
+        service.close()
+        run_several(path, settings, started=lambda address: told.send((address, keys)))
+        return
+    spent = {"engine": 0.0, "ledger": 0.0}
+    for kind, names in ((DuckDB, ("run", "ping")), (Ledger, ("reserve", "store"))):
+        for name in names:
+            _measured(kind, name, spent, "engine" if kind is DuckDB else "ledger")
     with serving(service) as address:
         told.send((address, keys))
         while told.recv() == "spent":
-            told.send(dict(spent))
+            told.send((dict(spent), time.process_time()))
 
 
 def _measured(kind, name, spent, where):
@@ -91,7 +110,7 @@ def _measured(kind, name, spent, where):
     setattr(kind, name, outer)
 
 
-def asked(address, key, number, price, until, found):
+def asked(address, key, number, shapes, until, found):
     """Ask new questions until the time is over; how long each took."""
     host = address.partition("//")[2]
     name, _, port = host.rpartition(":")
@@ -103,9 +122,9 @@ def asked(address, key, number, price, until, found):
     with socket.create_connection((name, int(port))) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while time.perf_counter() < until:
-            bound = 40_000 + next(number)
-            question = f"{SQL} WHERE salary < {bound} GROUP BY department"
-            body = {"question": question, "epsilon": price, "key": uuid.uuid4().hex}
+            n = next(number)
+            question = shapes[n // CLIENTS % len(shapes)].format(40_000 + n)
+            body = {"question": question, "epsilon": "0.001", "key": uuid.uuid4().hex}
             text = json.dumps(body)
             start = time.perf_counter()
             connection.sendall(f"{head}{len(text)}\r\n\r\n{text}".encode())
@@ -128,16 +147,14 @@ def received(connection):
     return int(head.split()[1])
 
 
-def clients(address, keys, first, barrier, out):
+def clients(address, keys, first, shapes, barrier, out):
     """All clients, as threads of one process; their times."""
-    import itertools
-
     barrier.wait()
     found, until = [], time.perf_counter() + SECONDS
     threads = [
         threading.Thread(
             target=asked,
-            args=(address, key, itertools.count(first + i, len(keys)), "0.001", until, found),
+            args=(address, key, itertools.count(first + i, len(keys)), shapes, until, found),
         )
         for i, key in enumerate(keys)
     ]
@@ -162,66 +179,92 @@ def commits(path):
     return done / (time.perf_counter() - start)
 
 
-def questions(turns=3):
+class Served:
+    """A running server, in processes of its own."""
+
+    def __init__(self, context, path, processes):
+        self._context = context
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=serve, args=(path, theirs, processes))
+        self._process.start()
+        self.address, self.keys = self._pipe.recv()
+
+    def spent(self):
+        """Seconds of engine and ledger so far, and of the processor."""
+        self._pipe.send("spent")
+        parts, processor = self._pipe.recv()
+        return sum(parts.values()), processor
+
+    def run(self, first, *, keys=slice(0, CLIENTS), shapes=ONE_SHAPE):
+        """Have clients ask; how long each question took."""
+        barrier, out = self._context.Barrier(2), self._context.Queue()
+        given = (self.address, self.keys[keys], first, shapes, barrier, out)
+        process = self._context.Process(target=clients, args=given)
+        process.start()
+        barrier.wait()
+        found = out.get()
+        process.join()
+        return found
+
+    def end(self):
+        self._process.terminate()
+        self._process.join(60)
+
+
+def measured(context, path, processes, first, turns):
+    """Rates of a server: new questions of one shape, of twelve, and stored ones; one client."""
+    served = Served(context, path, processes)
+    try:
+        served.run(first + 9_000_000)
+        found = {"one": [], "twelve": [], "stored": [], "commits": []}
+        for turn in range(turns):
+            at = first + turn * 100_000
+            found["one"].append(len(served.run(at)) / SECONDS)
+            mixed = served.run(at + 50_000, shapes=SHAPES)
+            found["twelve"].append(len(mixed) / SECONDS)
+            again = served.run(at, keys=slice(CLIENTS, 2 * CLIENTS))
+            found["stored"].append(len(again) / SECONDS)
+            found["commits"].append(commits(path))
+        if processes == 1:
+            found["alone"] = [_alone(served, first + 5_000_000, shapes)
+                              for shapes in (ONE_SHAPE, SHAPES)]  # fmt: skip
+        return found
+    finally:
+        served.end()
+
+
+def _alone(served, first, shapes):
+    """One client: the service's own time over that of engine and ledger; processor time."""
+    before, processor = served.spent()
+    times = served.run(first + len(shapes) * 10_000, keys=slice(0, 1), shapes=shapes)
+    after, later = served.spent()
+    outside = after - before
+    return (sum(times) - outside) / outside, (later - processor) / len(times)
+
+
+def questions(turns=2):
     """Questions per second, as a share of the ledger's commits; the service's own time."""
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         path = prepared(Path(folder))
-        ours, theirs = context.Pipe()
-        server = context.Process(target=serve, args=(path, theirs), daemon=True)
-        server.start()
-        address, keys = ours.recv()
-        _run(context, address, keys[:CLIENTS], 9_000_000)
-        rates, stored, written, own = [], [], [], []
-        for turn in range(turns):
-            first = turn * 100_000
-            before = _spent(ours)
-            times = _run(context, address, keys[:CLIENTS], first)
-            after = _spent(ours)
-            rates.append(len(times) / SECONDS)
-            outside = sum(after.values()) - sum(before.values())
-            own.append((sum(times) - outside) / outside)
-            stored.append(len(_run(context, address, keys[CLIENTS:], first)) / SECONDS)
-            written.append(commits(path))
-        single = _single(context, address, keys, ours)
-        ours.send("end")
-        server.join(30)
-    rate, commit = statistics.median(rates), statistics.median(written)
-    again = statistics.median(stored)
-    rows = [
-        ("new questions a second", f"{rate:,.0f}", f"{rate / commit:.3f}"),
-        ("questions that were stored before, a second", f"{again:,.0f}", f"{again / commit:.3f}"),
-        ("the ledger's commits a second", f"{commit:,.0f}", "1"),
-        (
-            "one client: time of the service itself, times that of engine and ledger",
-            f"{single:.2f}",
-            "",
-        ),
-    ]
-    return table(("8 clients, deadlines off", "", "share of the ledger's commits"), rows)
-
-
-def _single(context, address, keys, ours):
-    before = _spent(ours)
-    times = _run(context, address, keys[:1], 5_000_000)
-    after = _spent(ours)
-    outside = sum(after.values()) - sum(before.values())
-    return (sum(times) - outside) / outside
-
-
-def _run(context, address, keys, first):
-    barrier, out = context.Barrier(2), context.Queue()
-    process = context.Process(target=clients, args=(address, keys, first, barrier, out))
-    process.start()
-    barrier.wait()
-    found = out.get()
-    process.join()
-    return found
-
-
-def _spent(ours):
-    ours.send("spent")
-    return ours.recv()
+        one = measured(context, path, 1, 0, turns)
+        two = measured(context, path, 2, 20_000_000, turns)
+    commit = statistics.median(one["commits"] + two["commits"])
+    rows = []
+    for name, words in (
+        ("one", "new questions that differ in a constant, a second"),
+        ("twelve", "new questions of twelve shapes, a second"),
+        ("stored", "questions that were stored before, a second"),
+    ):
+        rates = [statistics.median(found[name]) for found in (one, two)]
+        rows.append((words, *(f"{rate:,.0f} ({rate / commit:.3f})" for rate in rates)))
+    rows.append(("the ledger's commits a second", f"{commit:,.0f}", ""))
+    for (own, processor), words in zip(one["alone"], ("a constant", "twelve shapes"), strict=True):
+        what = f"one client, {words}: "
+        rows.append((f"{what}time of the service itself, times that of engine and ledger",
+                     f"{own:.2f}", ""))  # fmt: skip
+        rows.append((f"{what}processor time of a question, ms", f"{processor * 1e3:.1f}", ""))
+    return table(("8 clients, deadlines off", "1 process", "2 processes"), rows)
 
 
 if __name__ == "__main__":

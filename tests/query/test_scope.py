@@ -6,7 +6,7 @@ from tests.query.example import PEOPLE
 from discreet.errors import QueryError
 from discreet.query import total
 from discreet.query.schema import FreeText, PerPerson, Schema
-from discreet.query.scope import Environment, base, checked, depth, pick, size
+from discreet.query.scope import Environment, base, checked, extent, pick
 from discreet.query.sql import expression, parse
 
 
@@ -127,7 +127,7 @@ def test_picking_names():
 
 def test_sizes():
     node = expression("age + code > 3 AND active", PEOPLE)
-    assert (size(node), depth(node)) == (6, 4)
+    assert extent(node) == (6, 4)
     deep = node
     for _ in range(30):
         deep = total.negation(total.all_of([deep, node]))

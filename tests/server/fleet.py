@@ -153,12 +153,14 @@ class Server:
 
     Attributes:
         nursery: where it comes from; None for the command, as a person types it.
+        more: further words of the command.
     """
 
     place: Place
     nursery: Nursery | None = None
     port: int = field(default_factory=free_port)
     pid: int = 0
+    more: tuple = ()
     _process: object = None
 
     def start(self, *, wait=True):
@@ -166,7 +168,7 @@ class Server:
             log = (self.place.folder / f"server-{self.port}.log").open("ab")
             command = [sys.executable, "-m", "discreet", "serve", "policy.toml"]
             self._process = subprocess.Popen(
-                [*command, "--port", str(self.port)], cwd=self.place.folder,
+                [*command, "--port", str(self.port), *self.more], cwd=self.place.folder,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
             log.close()

@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -15,7 +15,7 @@ from discreet.curator.policy.reading import read_policy
 from discreet.server.api import questions
 from discreet.server.run import bound, in_thread, server_of
 from discreet.server.service import Service
-from discreet.server.settings import Settings
+from discreet.server.settings import ENGINE_SHARE, Settings
 
 PASSWORD = "correct horse battery"
 COUNT = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY dept"
@@ -58,7 +58,7 @@ class Running:
     @property
     def app(self):
         """The application inside."""
-        return self.server.config.app._app
+        return self.server.config.app._app.app
 
     @property
     def address(self):
@@ -97,10 +97,10 @@ PEOPLE = {"olga": "owner", "alice": "analyst", "bob": "analyst", "audrey": "audi
 
 
 @contextmanager
-def patient():
-    """The database may take far longer than the deadline: a busy machine is no failing database."""
+def engines(share):
+    """What part of a deadline databases may take, also where another server runs already."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(questions, "ENGINE_SHARE", 1000)
+        patch.setattr(questions, "ENGINE_SHARE", share)
         yield
 
 
@@ -124,7 +124,7 @@ def running(
         keys[name] = service.access.make_key(name, by="tests")
     server = server_of(service)
     with (
-        nullcontext() if stopping else patient(),
+        engines(ENGINE_SHARE if stopping else 1000),  # a busy machine is no failing database
         in_thread(server, bound(made)) as listening,
     ):
         assert server.started, "the server did not start"

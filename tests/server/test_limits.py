@@ -45,7 +45,7 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     rate = Rate(1, "tries", clock=Clock())
     for name in "abcd":
         rate.take(name)
-    assert len(rate._left) == 3
+    assert len(rate._buckets._left) == 3
     assert refused(rate, "d") is not None
     assert refused(rate, "a") is None  # forgotten: it starts anew
 

@@ -5,6 +5,7 @@ Tested by tests/cli/test_serving.py
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ import typer
 
 from discreet.cli.options import Listening, spread
 from discreet.errors import ParameterError
+from discreet.exact import whole
 
 if TYPE_CHECKING:
     from discreet.server.service import Service
@@ -35,6 +37,9 @@ def serve(
     policy: Annotated[
         Path | None, typer.Argument(metavar="POLICY", help="The policy; made if it is not there.")
     ] = None,
+    processes: Annotated[
+        int, typer.Option("--processes", metavar="N", help="Serve from so many processes.")
+    ] = 1,
     demo: Annotated[  # noqa: FBT002
         bool, typer.Option("--demo", help="A made-up payroll with people to try it as.")
     ] = False,
@@ -43,6 +48,7 @@ def serve(
 
     It listens on this machine only, unless --host says otherwise; beyond that it wants TLS.
     The first start makes the ledger, the secret and an owner, whose password is shown once.
+    With --processes one that dies is started again; limits hold for all of them together.
 
     Example: [bold]discreet serve policy.toml[/bold]
 
@@ -51,6 +57,7 @@ def serve(
     try:
         from discreet.server.run import run  # noqa: PLC0415
         from discreet.server.service import Service as Made  # noqa: PLC0415
+        from discreet.server.several import run_several  # noqa: PLC0415
     except ImportError as error:
         problem = f'needs {error.name}: pip install "discreet[server]"'
         raise ParameterError("serve", None, problem) from None
@@ -60,7 +67,8 @@ def serve(
         raise ParameterError("POLICY", None, "or --demo must be said, one of the two")
     path = _demo() if policy is None else policy
     _ready(path)
-    settings = listening.settings(read_policy(path).server)
+    many = whole(processes, name="--processes", at_least=1, at_most=64)
+    settings = replace(listening.settings(read_policy(path).server), processes=many)
     service = Made(path, settings=settings)
     password = _first_owner(service)
     if demo:
@@ -71,7 +79,11 @@ def serve(
         if password:
             typer.echo(f"Sign in as {_FIRST} with this password, shown only now: {password}")
 
-    run(service, started=started)
+    if many == 1:
+        run(service, started=started)
+    else:
+        service.close()
+        run_several(path, settings, started=started)
 
 
 def _ready(path: Path) -> None:

@@ -9,14 +9,20 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from time import monotonic
 from typing import Any
 
 from discreet.curator.answering import Answering, Audience
 from discreet.curator.bind import bound
 from discreet.curator.policy.model import Dataset, Defaults
-from discreet.curator.questions import Question, Questions, Recent, plan_of, wanted_target
+from discreet.curator.questions import (
+    Question,
+    Questions,
+    Recent,
+    plan_of,
+    unpriced,
+    wanted_target,
+)
 from discreet.curator.search import Chosen, Search, next_search, supposed
 from discreet.engines.base import Engine
 from discreet.errors import NothingFoundError, QueryError
@@ -133,7 +139,7 @@ class Asking(Questions):
         plan = self.read(question)
         target = wanted(plan, self._if_found)
         if self._if_found is self._schema:  # as it will be asked
-            return self.priced(replace(plan, epsilon=None, delta=None, rho=None), target)[0]
+            return self.priced(unpriced(plan), target)[0]
         return priced(plan, self._if_found, target)
 
     def read(self, question: Question) -> Plan:

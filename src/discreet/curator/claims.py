@@ -200,9 +200,7 @@ def handed_out(
         counts: the columns that are never negative.
     """
     release, seen = record.release, [record.release]
-    for done in ledger.paid(canon, analyst):
-        if done.seq >= record.entry:
-            continue
+    for done in ledger.paid(canon, analyst, before=record.entry):
         other = Kept.from_text(done.answer).record.release
         if not any(other.raw == one.raw and other.rows == one.rows for one in seen):
             seen.append(other)

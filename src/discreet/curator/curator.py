@@ -47,7 +47,7 @@ from discreet.curator.offer import largest, offering, widths
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
 from discreet.curator.publications import Publications
-from discreet.curator.questions import Question, target_of
+from discreet.curator.questions import Question, target_of, unpriced
 from discreet.curator.record import Record
 from discreet.curator.release import Release
 from discreet.curator.rolling import rolling
@@ -269,7 +269,7 @@ class Curator(Publications):
         cost_of(supposed.losses, family.accounting)
         plan, searched = self._ready(asking, question, family, who)
         target = wanted(plan, asking.schema)
-        plan = replace(plan, epsilon=None, delta=None, rho=None)  # the price is no part of it
+        plan = unpriced(plan)  # the price is no part of it
         try:
             return self._answer(asking, family, who, plan, target, named, chosen=key is not None)
         except BudgetExceededError as refusal:

@@ -7,7 +7,7 @@ Tested by tests/curator/test_questions.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
@@ -41,6 +41,7 @@ __all__ = [
     "plan_of",
     "rounded_down",
     "target_of",
+    "unpriced",
     "wanted_target",
 ]
 
@@ -78,6 +79,13 @@ def plan_of(question: Question, schema: Schema) -> Plan:
     if isinstance(question, Query):
         return question.with_schema(schema).plan
     return parse(question, schema)
+
+
+def unpriced(plan: Plan) -> Plan:
+    """The question without what its OPTIONS say of its price."""
+    if plan.epsilon is None and plan.delta is None and plan.rho is None:
+        return plan
+    return replace(plan, epsilon=None, delta=None, rho=None)
 
 
 def target_of(plan: Plan, epsilon: Exact | None, delta: Exact | None, rho: Exact | None) -> Target:
@@ -154,7 +162,8 @@ class Questions:
         """Take a declaration: what was decided under another one does not hold any more."""
         self._schema = schema
         self._plans: Recent[str, Plan] = Recent()
-        self._prices: Recent[tuple[Plan, str, Target], tuple[Priced, str]] = Recent()
+        self._prices: Recent[tuple[Plan, str, Target, bool], Priced] = Recent()
+        self._last: tuple[Plan, Target, tuple[Priced, str]] | None = None
 
     def plan(self, question: Question) -> Plan:
         """The question as a frozen value."""
@@ -170,16 +179,28 @@ class Questions:
         return found
 
     def priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
-        """The question with its noise, and what its engine needs: decided once for equal ones."""
+        """The question with its noise, and what its engine needs: decided once for equal ones.
+
+        Questions that differ in what WHERE says, and in nothing else, are priced once: `priced`
+        asks only whether there is a condition, which it hands on to the engine.
+        """
+        last = self._last
+        if last is not None and last[0] is plan and last[1] == target:
+            return last[2]
         said = repr((plan.outputs, plan.having, plan.order))  # TRUE and 1 are equal, and differ
-        key = (plan, said, target)
-        found = self._prices.get(key)
-        if found is None:
-            question = priced(plan, self._schema, target)
-            statement = NOTHING
-            if question.request.parts:
-                statement = self._engine.ready(question.request)
-            found = self._prices.keep(key, (question, statement))
+        shape = plan if plan.where is None else replace(plan, where=None)
+        key = (shape, said, target, plan.where is None)
+        known = self._prices.get(key)
+        if known is None:
+            question = self._prices.keep(key, priced(plan, self._schema, target))
+        else:
+            request = replace(known.request, where=plan.where)
+            question = replace(known, plan=plan, request=request)
+        statement = NOTHING
+        if question.request.parts:
+            statement = self._engine.ready(question.request)
+        found = question, statement
+        self._last = plan, target, found
         return found
 
     def _statement(self, question: Priced) -> str:

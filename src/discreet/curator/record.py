@@ -84,15 +84,14 @@ class Record:
     def __post_init__(self) -> None:
         if not isinstance(self.release, Release):
             raise ParameterError("release", type(self.release).__name__, "must be a Release")
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if item.name in ("policy_version", "entry"):
-                if type(value) is not int or value < 0:
-                    raise ParameterError(item.name, value, "must be a whole number, 0 or above")
-            elif item.name == "block" and value is None:
-                continue
-            elif item.name != "release" and not isinstance(value, str):
-                raise ParameterError(item.name, type(value).__name__, "must be text")
+        for name in ("policy_version", "entry"):
+            number = getattr(self, name)
+            if type(number) is not int or number < 0:
+                raise ParameterError(name, number, "must be a whole number, 0 or above")
+        for name in _TEXTS:
+            text = getattr(self, name)
+            if not isinstance(text, str) and (name != "block" or text is not None):
+                raise ParameterError(name, type(text).__name__, "must be text")
         for name, form in (("id", _ID), ("head", _HASH)):
             if not re.fullmatch(form, getattr(self, name)):
                 raise ParameterError(name, getattr(self, name), f"must have the form {form}")
@@ -110,9 +109,8 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values fit for JSON; `from_dict` reads it back."""
-        told = {item.name: getattr(self, item.name) for item in fields(self)}
-        release = told.pop("release").to_dict()
-        return {"schema": SCHEMA, **told, "release": release}
+        told = {name: getattr(self, name) for name in _TOLD}
+        return {"schema": SCHEMA, **told, "release": self.release.to_dict()}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Everything, as JSON text in ASCII, also written to a file where a path is given."""
@@ -211,6 +209,10 @@ class Record:
             "ledger_head": self.head,
             "software": self.software,
         }
+
+
+_TOLD = tuple(item.name for item in fields(Record) if item.name != "release")
+_TEXTS = tuple(name for name in _TOLD if name not in ("policy_version", "entry"))
 
 
 def _parameters(guarantee: Guarantee) -> dict[str, Any]:

@@ -89,6 +89,7 @@ class Shapes:
         self.of = of
         self._sql, self._hashing, self._key = DIALECTS[dialect], hashing, key
         self._texts: dict[tuple[object, ...], str | None] = {}
+        self._last: tuple[e.Expr, str | None] | None = None
 
     def statement(self, request: Request, *, most: int | None = None) -> str:
         """The one statement that answers a request from kept rows.
@@ -116,9 +117,12 @@ class Shapes:
         """A condition on kept columns; None if it needs values that are named first."""
         if asked is None:
             return ""
-        translate = self._translator()
-        made = translate(asked)
-        return None if translate.levels else self._sql.render(made)
+        last = self._last
+        if last is None or last[0] is not asked:
+            translate = self._translator()
+            made = translate(asked)
+            last = self._last = asked, None if translate.levels else self._sql.render(made)
+        return last[1]
 
     def _apart(self, request: Request, light: frozenset[Part]) -> str | None:
         """The statement with a hole for its condition; None if values are named first."""

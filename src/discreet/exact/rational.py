@@ -154,6 +154,7 @@ def written(number: Fraction) -> str:
     return repr(decimal if exact else fraction)
 
 
+@lru_cache(maxsize=1024)
 def shown(number: Fraction) -> str:
     """A rational as a person would write it: exactly where that is short, else with 'about'.
 

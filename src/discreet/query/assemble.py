@@ -30,7 +30,7 @@ from discreet.query.plan import (
     aggregates,
 )
 from discreet.query.schema import MOST_KEYS, Schema, storable
-from discreet.query.scope import checked, depth, size
+from discreet.query.scope import checked, extent
 from discreet.query.words import brief, meant
 
 __all__ = ["Tail", "assembled", "held_keys"]
@@ -203,7 +203,7 @@ def _check(plan: Plan) -> None:
     inside = [x for a in wanted for x in (a.operand, a.where) if x is not None]
     rows = [*(g.value for g in plan.groupings), *inside]
     rows += [] if plan.where is None else [plan.where]
-    parts = sum(size(checked(node)) for node in rows) + sum(_post_size(post) for post in posts)
+    parts = sum(extent(checked(node))[0] for node in rows) + sum(_post_size(post) for post in posts)
     if parts > LARGEST:
         raise QueryError(f"the question has {parts} parts, and at most {LARGEST} can be handled")
     if max(_post_depth(post, plan.groupings) for post in posts) > total.DEEPEST:
@@ -220,8 +220,8 @@ def _post_depth(post: Post, groupings: Sequence[Grouping]) -> int:
             return 1 + max((_post_depth(a, groupings) for a in arguments), default=0)
         case PostAggregate(aggregate=aggregate):
             parts = (aggregate.operand, aggregate.where)
-            return 1 + max((depth(part) for part in parts if part is not None), default=0)
+            return 1 + max((extent(part)[1] for part in parts if part is not None), default=0)
         case PostGroup(place=place):
-            return depth(groupings[place].value)
+            return extent(groupings[place].value)[1]
         case _:
             return 1

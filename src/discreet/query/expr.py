@@ -8,10 +8,11 @@ Tested by tests/query/test_expr.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from typing import Literal as Words
+from typing import get_args
 
 from discreet.query.kinds import Day, Flag, Kind, Number
 
@@ -284,27 +285,37 @@ Expr = (
 )
 
 
-def children(node: Expr) -> Iterator[Expr]:
+def _parts(kind: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the expressions that one of this kind has, and those of tuples of them."""
+    named = {field.name: str(field.type) for field in fields(kind)}
+    single = tuple(name for name, said in named.items() if said == "Expr")
+    several = ("tuple[Expr, ...]", "tuple[Literal, ...]")
+    return single, tuple(name for name, said in named.items() if said in several)
+
+
+_PARTS = {kind: _parts(kind) for kind in get_args(Expr)}
+
+
+def children(node: Expr) -> Sequence[Expr]:
     """The expressions that this one is made of, left to right."""
-    match node:
-        case Linear(terms=terms):
-            yield from (term for _, term in terms)
-        case Case(whens=whens, otherwise=otherwise):
-            for condition, value in whens:
-                yield condition
-                yield value
-            yield otherwise
-        case _:
-            for field in fields(node):
-                found = getattr(node, field.name)
-                if isinstance(found, Expr):
-                    yield found
-                elif isinstance(found, tuple):
-                    yield from (item for item in found if isinstance(item, Expr))
+    kind = type(node)
+    if kind is Column or kind is Literal:
+        return ()
+    if isinstance(node, Linear):
+        return [term for _, term in node.terms]
+    if isinstance(node, Case):
+        return [one for when in node.whens for one in when] + [node.otherwise]
+    single, several = _PARTS[kind]
+    found = [getattr(node, name) for name in single]
+    for name in several:
+        found += getattr(node, name)
+    return found
 
 
 def walk(node: Expr) -> Iterator[Expr]:
-    """The expression and everything inside it."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    """The expression and everything inside it, a node before its parts, from left to right."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))

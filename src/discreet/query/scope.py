@@ -303,21 +303,22 @@ def _items(item: Node, scope: Scope) -> Iterable[tuple[str, Meaning]]:
 
 def checked(node: e.Expr) -> e.Expr:
     """An expression of a size that can be handled: substitution multiplies."""
-    if size(node) > LARGEST:
+    parts, levels = extent(node)
+    if parts > LARGEST:
         raise QueryError(f"an expression has more than {LARGEST} parts after substitution")
-    if depth(node) > total.DEEPEST:
+    if levels > total.DEEPEST:
         raise QueryError(f"an expression is nested more than {total.DEEPEST} deep")
     return node
 
 
-def size(node: e.Expr) -> int:
-    """How many nodes, not counting constants."""
-    return sum(not isinstance(inner, e.Literal) for inner in e.walk(node))
-
-
-def depth(node: e.Expr) -> int:
-    """How deep the nesting is."""
-    return 1 + max((depth(child) for child in e.children(node)), default=0)
+def extent(node: e.Expr) -> tuple[int, int]:
+    """How many nodes, not counting constants, and how deep the nesting is."""
+    parts, levels, below = int(type(node) is not e.Literal), 0, e.children(node)
+    for child in below:
+        more, deep = extent(child)
+        parts += more
+        levels = max(levels, deep)
+    return parts, levels + 1
 
 
 def _joined(scope: Scope, join: exp.Join, environment: Environment) -> Scope:

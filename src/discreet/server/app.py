@@ -30,10 +30,12 @@ from discreet.server.api import (
 from discreet.server.api.statuses import statuses
 from discreet.server.guard import Guard
 from discreet.server.identity import Anyone, checked_routes, service_of
+from discreet.server.lane import Lane
 from discreet.server.limits import Alone, Rate, Turns
 from discreet.server.page import analyst, assets, auditor, frame, owner, signing
 from discreet.server.problems import KINDS, Problem, problem_of
 from discreet.server.service import Service
+from discreet.server.together import Busy, SharedBuckets, Together
 
 __all__ = ["PUBLIC", "described", "make_app"]
 
@@ -48,16 +50,21 @@ _WORDS = {
 }
 
 
-def make_app(service: Service) -> Guard:
-    """The application around a service, which it closes when it ends."""
+def make_app(service: Service, together: Together | None = None) -> Guard:
+    """The application around a service, which it closes when it ends.
+
+    Args:
+        service: what is served.
+        together: where it meets the other processes of the same server; None if there are none.
+    """
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
-        workers = service.settings.server.workers
+        workers, part = service.settings.workers, service.settings.part
         wait = service.settings.longest_wait
         share = max(workers - 1, 1)  # with however many keys: others find a worker, too
-        app.state.places = Turns(workers, each=share, line=64, longest=wait)
-        app.state.turns = Turns(2 * workers, each=2, line=8, longest=wait)
+        app.state.places = Turns(workers, each=share, line=part(64), longest=wait)
+        app.state.turns = Turns(2 * workers, each=part(2), line=part(8), longest=wait)
         app.state.workers = ThreadPoolExecutor(workers, thread_name_prefix="question")
         await asyncio.to_thread(service.warm)
         app.state.ready = True
@@ -73,12 +80,14 @@ def make_app(service: Service) -> Guard:
     server = service.settings.server
     app.state.service = service
     app.state.ready = False
-    app.state.alone = Alone()
-    app.state.rate = Rate(server.requests_per_minute, "requests")
-    app.state.guesses = Rate(30, "wrong keys")
-    app.state.logins = Rate(service.settings.login_per_minute, "tries to sign in")
+    buckets = None if together is None else SharedBuckets(together)
+    app.state.alone = Alone(None if together is None else Busy(together))
+    app.state.rate = Rate(server.requests_per_minute, "requests", buckets=buckets)
+    app.state.guesses = Rate(30, "wrong keys", buckets=buckets)
+    logins = service.settings.login_per_minute
+    app.state.logins = Rate(logins, "tries to sign in", buckets=buckets)
     _failures(app)
-    guard = app.state.guard = Guard(app, service.settings)
+    guard = app.state.guard = Guard(Lane(app, _failed), service.settings)
     return guard
 
 
@@ -141,18 +150,22 @@ def described() -> dict[str, Any]:
     return told
 
 
+def _answer(request: Request, problem: Problem) -> Response:
+    """What is told of a problem; the owner's file has what is not told."""
+    if problem.hidden is not None:
+        service_of(request).note(problem.hidden)
+    if frame.is_page(request):
+        return frame.failed(request, problem)
+    return JSONResponse(problem.told(), problem.status, headers=dict(problem.headers))
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """What is told of whatever was raised."""
+    who = getattr(request.state, "who", None)
+    return _answer(request, problem_of(error, owner=who is not None and who.person.role == "owner"))
+
+
 def _failures(app: FastAPI) -> None:
-    def answer(request: Request, problem: Problem) -> Response:
-        if problem.hidden is not None:
-            service_of(request).note(problem.hidden)
-        if frame.is_page(request):
-            return frame.failed(request, problem)
-        return JSONResponse(problem.told(), problem.status, headers=dict(problem.headers))
-
-    def is_owner(request: Request) -> bool:
-        who = getattr(request.state, "who", None)
-        return who is not None and who.person.role == "owner"
-
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, error: RequestValidationError) -> Response:
         parts = [
@@ -161,19 +174,13 @@ def _failures(app: FastAPI) -> None:
         ]
         kind = "malformed" if any(one["type"] == "json_invalid" for one in error.errors()) else None
         words = "; ".join(parts[:5])[:500]
-        return answer(request, Problem(kind or "parameter", f"{words}; nothing was charged"))
+        return _answer(request, Problem(kind or "parameter", f"{words}; nothing was charged"))
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
         kind = _BY_STATUS.get(error.status_code, "internal")
         words = _WORDS.get(error.status_code, "this cannot be done")
-        return answer(request, Problem(kind, words, headers=dict(error.headers or {})))
+        return _answer(request, Problem(kind, words, headers=dict(error.headers or {})))
 
-    @app.exception_handler(DiscreetError)
-    @app.exception_handler(Exception)
-    def failed(request: Request, error: Exception) -> Response:
-        return answer(request, problem_of(error, owner=is_owner(request)))
-
-    @app.exception_handler(Problem)
-    def told(request: Request, problem: Problem) -> Response:
-        return answer(request, problem)
+    for kind in (DiscreetError, Exception, Problem):
+        app.add_exception_handler(kind, _failed)

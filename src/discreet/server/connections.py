@@ -70,5 +70,5 @@ class Connection(H11Protocol):
 
 def connections_of(settings: Settings) -> type[Connection]:
     """Connections under the limits of a server."""
-    most = None if settings.behind_proxy else MOST
+    most = None if settings.behind_proxy else settings.part(MOST)
     return type("Connection", (Connection,), {"slowest": settings.slowest_body, "most": most})

@@ -20,7 +20,10 @@ from typing import Any
 from discreet.server.problems import Problem
 from discreet.server.settings import LONGEST_BODY, Settings
 
-__all__ = ["App", "Guard", "headers_of", "read_json"]
+__all__ = ["BODY", "App", "Guard", "Receive", "Scope", "Send", "headers_of", "read_json"]
+
+BODY = "discreet.body"
+"""What the JSON of a request says, in its scope."""
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -156,7 +159,7 @@ class Guard:
             kind = _single(scope).get(b"content-type", b"").partition(b";")[0]
             if kind.strip().lower() != b"application/json":
                 raise Problem("media", "send JSON, as application/json")
-            read_json(body)
+            scope[BODY] = read_json(body)
         told = False
 
         async def receiving() -> Message:

@@ -20,8 +20,8 @@ from discreet.server.problems import Problem
 from discreet.server.service import Service
 
 __all__ = [
-    "COOKIE", "CSRF", "Anyone", "Askers", "Auditors", "Owner", "address_of", "check_own",
-    "checked_routes", "in_turn", "origin_is_own", "service_of", "session_of",
+    "COOKIE", "CSRF", "Anyone", "Askers", "Auditors", "Owner", "address_of", "asker",
+    "check_own", "checked_routes", "in_turn", "origin_is_own", "service_of", "session_of",
 ]  # fmt: skip
 
 COOKIE = "__Host-discreet"
@@ -127,7 +127,8 @@ def _role(*roles: str, whole: bool = False) -> Callable[[Request], Credential]:
 
 
 Anyone = Annotated[Credential, Depends(_role("owner", "analyst", "auditor"))]
-Askers = Annotated[Credential, Depends(_role("owner", "analyst"))]
+asker = _role("owner", "analyst")
+Askers = Annotated[Credential, Depends(asker)]
 Auditors = Annotated[Credential, Depends(_role("owner", "auditor", whole=True))]
 Owner = Annotated[Credential, Depends(_role("owner", whole=True))]
 

@@ -14,12 +14,41 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
 
 from discreet.server.problems import Problem
 
-__all__ = ["Alone", "Rate", "Turns"]
+if TYPE_CHECKING:
+    from discreet.server.together import Busy, SharedBuckets
+
+__all__ = ["Alone", "Buckets", "Rate", "Turns", "filled"]
 
 _MOST = 10_000
+
+
+class Buckets:
+    """Buckets that fill with time, of one process."""
+
+    def __init__(self) -> None:
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, name: str, most: int, now: float) -> float:
+        """Count one more, of `most` a minute; what was left before."""
+        with self._lock:
+            left = filled(self._left.pop(name, None), most, now)
+            self._left[name] = (left - 1 if left >= 1 else left, now)
+            while len(self._left) > _MOST:
+                self._left.popitem(last=False)
+        return left
+
+
+def filled(bucket: tuple[float, float] | None, most: int, now: float) -> float:
+    """What is in a bucket now, of which it is known what was left, and when; full if it is new."""
+    if bucket is None:
+        return float(most)
+    left, since = bucket
+    return min(left + (now - since) * most / 60, float(most))
 
 
 class Rate:
@@ -28,25 +57,24 @@ class Rate:
     Args:
         per_minute: how many.
         what: of what, for the message.
-        clock: seconds that never go back.
+        clock: seconds that never go back, the same in all processes.
+        buckets: where it is counted; its own if nothing is said.
     """
 
     def __init__(
-        self, per_minute: int, what: str, *, clock: Callable[[], float] = time.monotonic
+        self,
+        per_minute: int,
+        what: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        buckets: Buckets | SharedBuckets | None = None,
     ) -> None:
         self._most, self._what, self._clock = per_minute, what, clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._buckets = buckets or Buckets()
 
     def take(self, name: str) -> None:
         """Count one more; Problem if that is too many."""
-        with self._lock:
-            now = self._clock()
-            left, since = self._left.pop(name, (float(self._most), now))
-            left = min(left + (now - since) * self._most / 60, float(self._most))
-            self._left[name] = (left - 1 if left >= 1 else left, now)
-            while len(self._left) > _MOST:
-                self._left.popitem(last=False)
+        left = self._buckets.take(f"{self._what} {name}", self._most, self._clock())
         if left < 1:
             wait = math.ceil((1 - left) * 60 / self._most)
             words = f"at most {self._most} {self._what} a minute; nothing was charged"
@@ -54,25 +82,33 @@ class Rate:
 
 
 class Alone:
-    """One thing at a time, for each name."""
+    """One thing at a time, for each name.
 
-    def __init__(self) -> None:
-        self._busy: set[str] = set()
-        self._lock = threading.Lock()
+    Args:
+        busy: knows what other processes do; None where there are none.
+    """
+
+    def __init__(self, busy: Busy | None = None) -> None:
+        self._here: set[str] = set()
+        self._busy, self._lock = busy, threading.Lock()
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
         """Be the only one of this name; Problem if there is another."""
         with self._lock:
-            if name in self._busy:
-                words = "one question at a time for each key; nothing was charged"
-                raise Problem("limit", words, headers={"Retry-After": "1"})
-            self._busy.add(name)
+            free = name not in self._here and (self._busy is None or self._busy.begin(name))
+            if free:
+                self._here.add(name)
+        if not free:
+            words = "one question at a time for each key; nothing was charged"
+            raise Problem("limit", words, headers={"Retry-After": "1"})
         try:
             yield
         finally:
             with self._lock:
-                self._busy.discard(name)
+                self._here.discard(name)
+                if self._busy is not None:
+                    self._busy.end(name)
 
 
 class Turns:

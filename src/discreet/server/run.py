@@ -21,6 +21,7 @@ from discreet.server.app import make_app
 from discreet.server.guard import Guard
 from discreet.server.service import Service
 from discreet.server.settings import Settings
+from discreet.server.together import Together
 
 if TYPE_CHECKING:
     import uvicorn
@@ -44,7 +45,7 @@ def bound(settings: Settings) -> socket.socket:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or a body waits for its head
         made.bind((host, server.port))
-        made.listen(512)
+        made.listen(_CONNECTIONS)
     except OSError as error:
         made.close()
         problem = f"cannot be listened at ({error.strerror}); choose another with --port"
@@ -61,12 +62,25 @@ def address_of(settings: Settings, listening: socket.socket) -> str:
     return f"{scheme}://{shown}:{port}"
 
 
-def server_of(service: Service) -> uvicorn.Server:
-    """The server of a curator, ready to run."""
-    return server_around(make_app(service), service.settings)
+def server_of(
+    service: Service,
+    together: Together | None = None,
+    *,
+    started: Callable[[], None] = lambda: None,
+) -> uvicorn.Server:
+    """The server of a curator, ready to run.
+
+    Args:
+        service: the curator.
+        together: where it meets the other processes of the same server; None if there are none.
+        started: told once it listens.
+    """
+    return server_around(make_app(service, together), service.settings, started=started)
 
 
-def server_around(guard: Guard, settings: Settings) -> uvicorn.Server:
+def server_around(
+    guard: Guard, settings: Settings, *, started: Callable[[], None] = lambda: None
+) -> uvicorn.Server:
     """A server, ready to run: with limits of its own, and a stop that lets requests end."""
     import uvicorn  # noqa: PLC0415 - only who serves needs it
 
@@ -80,7 +94,8 @@ def server_around(guard: Guard, settings: Settings) -> uvicorn.Server:
     config = uvicorn.Config(
         guard, log_level="error", access_log=False, server_header=False, date_header=False,
         proxy_headers=False, lifespan="on", timeout_keep_alive=75, ws="none", **tls,
-        timeout_graceful_shutdown=_GRACE, limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=_GRACE, limit_concurrency=settings.part(_CONNECTIONS),
+        backlog=_CONNECTIONS if settings.processes == 1 else 1,  # so many are taken at once
         http=connections_of(settings), h11_max_incomplete_event_size=32 * 1024,
     )  # fmt: skip
 
@@ -90,6 +105,13 @@ def server_around(guard: Guard, settings: Settings) -> uvicorn.Server:
                 super().handle_exit(sig, frame)
                 return
             stop(guard, longest)
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            for one in sockets or ():
+                one.listen(_CONNECTIONS)  # however many are taken at once
+            if self.started:
+                started()
 
         async def on_tick(self, counter: int) -> bool:
             if guard.stopping and (guard.running == 0 or time.monotonic() > guard.until):

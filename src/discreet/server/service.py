@@ -12,6 +12,7 @@ Tested by tests/server/test_service.py
 from __future__ import annotations
 
 import math
+import os
 import queue
 import re
 import threading
@@ -45,7 +46,10 @@ from discreet.server.history import answers_before
 from discreet.server.problems import Problem, unavailable
 from discreet.server.settings import Settings
 
-__all__ = ["Holding", "Service"]
+with suppress(ImportError):  # there is none on Windows, where no ledger is kept
+    import fcntl
+
+__all__ = ["Changing", "Holding", "Service"]
 
 _LOOKED_AT = 200
 """So many stored answers are looked at together."""
@@ -115,6 +119,32 @@ class Holding:
                 return
 
 
+class Changing:
+    """One change of the policy file at a time, in all processes: locks its folder, as a context.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._folder, self._lock, self._file = path.parent, threading.Lock(), -1
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        try:
+            self._file = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+        self._lock.release()
+
+
 class Service:
     """The curator of one policy file, for many askers.
 
@@ -141,7 +171,7 @@ class Service:
         try:
             secret = self.settings.secret or policy.server.secret
             self.access = Access.at(self.ledger, secret, clock=clock)
-            self._reading, self.changing = threading.Lock(), threading.Lock()
+            self._reading, self.changing = threading.Lock(), Changing(self.path)
             self.forms = Forms()
             self._rehearsals: dict[tuple[str, str], Rehearsal] = {}
             self._holding = Holding(policy, self._curator)
@@ -161,7 +191,7 @@ class Service:
 
     def warm(self) -> None:
         """Get ready: the first question should take no longer than the next."""
-        self._holding.warm(self.settings.server.workers)
+        self._holding.warm(self.settings.workers)
 
     def note(self, fault: BaseException) -> None:
         """Write down for the owner what nobody else is shown."""
@@ -284,7 +314,7 @@ class Service:
 
     def ask(
         self, who: Credential, question: str, where: dict[str, Any], *,
-        seconds: float | None, **wanted: Any,
+        seconds: float | None, read: Callable[[], None] = lambda: None, **wanted: Any,
     ) -> tuple[Record, int]:  # fmt: skip
         """Charge, run and store a question; its record, and how many groups it is public to have.
 
@@ -293,10 +323,13 @@ class Service:
             question: in SQL.
             where: dataset and block, as far as they were said.
             seconds: the longest that the database may take.
+            read: called once it is read: what is refused before is so from the policy alone.
             wanted: price, key and the other words of `Curator.ask`.
         """
         with self.part(who, question, where.get("dataset"), where.get("block")) as (curator, at):
             asker = self.asker(who, curator.policy)
+            curator.reads(question, **at)
+            read()
             curator.seconds = seconds
             analyst = None if asker == OWNER else asker
             record = curator.ask(question, analyst=analyst, **at, **wanted)

@@ -35,6 +35,7 @@ class Settings:
         login_per_minute: tries to sign in, for one name and for one address.
         slowest_body: seconds in which a request has to be there.
         longest_wait: seconds that a question may wait until one of the workers is free.
+        processes: how many processes serve together; each has a part of the workers.
     """
 
     server: Server
@@ -44,6 +45,7 @@ class Settings:
     login_per_minute: int = 5
     slowest_body: float = 10.0
     longest_wait: float = 30.0
+    processes: int = 1
 
     def checked(self) -> Settings:
         """Refuse to talk in clear to another machine."""
@@ -55,6 +57,15 @@ class Settings:
                 "--certificate and --private-key, or --behind-proxy if TLS ends at a proxy",
             )  # fmt: skip
         return self
+
+    def part(self, whole: int) -> int:
+        """The part of a limit that one of the processes has; 1 at least."""
+        return max(whole // self.processes, 1)
+
+    @property
+    def workers(self) -> int:
+        """How many questions run at once in one process."""
+        return self.part(self.server.workers)
 
     @property
     def names(self) -> frozenset[str]:

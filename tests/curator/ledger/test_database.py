@@ -13,7 +13,8 @@ from tests.curator.ledger.harness import UNIT, ask, claim
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.compiled import Statement
-from discreet.curator.ledger.database import Database, failing
+from discreet.curator.ledger.connecting import failing
+from discreet.curator.ledger.database import Database
 from discreet.errors import LedgerError, ParameterError
 
 

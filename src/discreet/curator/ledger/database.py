@@ -1,9 +1,5 @@
 """Where a ledger is kept: SQLite or PostgreSQL, one writer at a time, every commit flushed.
 
-SQLite runs in WAL mode with synchronous=FULL, so that a commit is on the disk before it returns,
-and overwrites what it deletes. PostgreSQL has to have synchronous_commit on; otherwise the ledger
-is refused.
-
 Statements are SQLAlchemy's, compiled once for the database, with their constants written out, and
 then run by its driver: a commit on a fast disk takes a third of a millisecond, and what comes
 before it should not take as long.
@@ -18,7 +14,9 @@ so that this holds in a pipeline too. A failure shows when a row is fetched, or 
 connection begins no transaction by itself: outside of one, a statement is a transaction, flushed
 when it returns (`discreet.curator.ledger.at_once`).
 
-One thread at a time: a connection has one transaction. No connection lives through a fork: SQLite
+One thread at a time: a connection has one transaction. What only reads by one statement (`glance`)
+has a connection of its own beside SQLite's, so that it waits for no flush; it sees what was
+committed before it began. No connection lives through a fork: SQLite
 counts its locks per process, so that a child which inherits an open file believes in locks that it
 does not have, and the parent's closing would throw away the child's commits.
 Tested by tests/curator/ledger/test_database.py
@@ -31,26 +29,31 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
-from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import select
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.compiled import Placed, Statement, Texts
+from discreet.curator.ledger.connecting import (
+    failing,
+    failures,
+    opened,
+    postgres,
+    refusals,
+    sqlite,
+    unwritten,
+)
 from discreet.curator.ledger.steps import passed
-from discreet.errors import LedgerError, ParameterError
+from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
     from sqlalchemy.sql.base import Executable
 
-__all__ = ["Database", "failing"]
+__all__ = ["Database"]
 
-_BUSY = 60_000
-"""Milliseconds that a writer of another kind may hold the file."""
+_CLOSED = "this ledger was closed; nothing was charged"
 LOCK = select(t.ledger.c.id).with_for_update()
 """What lets one writer in, where the database does not do so by itself."""
 
@@ -69,6 +72,8 @@ class Database:
         self.texts = Texts(self)
         self._lock, self._owner = threading.Lock(), 0
         self._raw: Any = None
+        self._glancing = threading.Lock()
+        self._reader: Any = None
         self._pipeline: Any = None
         self._cursor: Any = None
         self._kept: Any = None
@@ -79,7 +84,7 @@ class Database:
         _OPEN.add(self)
 
     def _connect(self) -> None:
-        self._engine = _sqlite(self.address) if self.is_file else _postgres(self.address)
+        self._engine = sqlite(self.address) if self.is_file else postgres(self.address)
         self.dialect = self._engine.dialect
         self.process = os.getpid()
         with failing("could not be opened"):
@@ -100,6 +105,9 @@ class Database:
 
     def _drop(self) -> None:
         """Let go of the connection; the next use makes another."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
         raw, self._raw = self._raw, None
         if raw is not None:
             self._pooled.close()
@@ -108,7 +116,7 @@ class Database:
     def close(self) -> None:
         """Let go of the database."""
         self._closed = True
-        with failing("could not be closed"):
+        with failing("could not be closed"), self._glancing:
             self._drop()
 
     def turn(self) -> Self:
@@ -124,7 +132,7 @@ class Database:
 
     def __enter__(self) -> None:
         if self._closed:
-            raise LedgerError("this ledger was closed; nothing was charged")
+            raise LedgerError(_CLOSED)
         me = self.outside()
         self._lock.acquire()
         self._owner = me
@@ -175,7 +183,7 @@ class Database:
     def _end(self, cursor: Any) -> None:
         try:
             if self._pipeline is not None:  # something else failed, and that is what is said
-                with suppress(*_failures()):
+                with suppress(*failures()):
                     self._collect()
             if not self._committed:
                 self._raw.rollback()
@@ -235,7 +243,7 @@ class Database:
             self._same()
             cursor.execute("COMMIT")
             written = True
-        except _unwritten():
+        except unwritten():
             return False
         finally:
             if not written:
@@ -259,16 +267,22 @@ class Database:
         self._same()
         try:
             return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
-        except _refusals():
+        except refusals():
             return ()
 
     def glance(self, statement: Executable, /, **values: Any) -> Sequence[Any]:
-        """The rows of one statement that only reads, as of its own moment.
-
-        The caller has the `turn`.
-        """
-        self._ready()
-        return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
+        """The rows of one statement that only reads, as of its own moment."""
+        if not self.is_file:
+            with self.turn():
+                self._ready()
+                return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
+        self.outside()
+        with self._glancing:
+            if self._closed:
+                raise LedgerError(_CLOSED)
+            if self._reader is None:
+                self._reader = opened(self.address, "query_only = ON")
+            return self.run(self._reader.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
 
     def jot(self, statement: Executable, /, **values: Any) -> None:
         """Change what the log says nothing of, by one statement. The caller has the `turn`."""
@@ -315,12 +329,14 @@ class Database:
         """Wait for the threads and let go of the connection; not in the middle of a transaction."""
         if self._owner != threading.get_ident():
             self._lock.acquire()
+            self._glancing.acquire()
             with suppress(LedgerError), failing("could not be closed"):
                 self._drop()
 
     def after_fork(self) -> None:
         """Go on, in the parent and in the child."""
         if self._owner != threading.get_ident():
+            self._glancing.release()
             self._lock.release()
 
 
@@ -359,111 +375,3 @@ class _Transaction:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._database.end(self._cursor, well=kind is None)
-
-
-def _sqlite(address: str) -> Engine:
-    import sqlite3  # noqa: PLC0415 - with the engine
-
-    from sqlalchemy import create_engine  # noqa: PLC0415 - importing discreet stays cheap
-    from sqlalchemy.pool import StaticPool  # noqa: PLC0415
-
-    def connected() -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            Path(address), isolation_level=None, check_same_thread=False, timeout=_BUSY / 1000
-        )
-        try:
-            for pragma in (
-                "journal_mode = WAL",
-                "synchronous = FULL",
-                "secure_delete = ON",
-                "wal_autocheckpoint = 1000",
-                "foreign_keys = ON",
-                "trusted_schema = OFF",
-            ):
-                connection.execute(f"PRAGMA {pragma}").fetchall()
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    return create_engine("sqlite://", creator=connected, poolclass=StaticPool, paramstyle="named")
-
-
-def _postgres(address: str) -> Engine:
-    try:
-        import psycopg  # noqa: F401, PLC0415 - only a PostgreSQL ledger needs it
-        from sqlalchemy import create_engine, make_url  # noqa: PLC0415
-        from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
-        from sqlalchemy.pool import StaticPool  # noqa: PLC0415
-    except ImportError:
-        problem = 'in PostgreSQL needs the extra: pip install "discreet[postgres]"'
-        raise ParameterError("a ledger", None, problem) from None
-    try:
-        url = make_url(address).set(drivername="postgresql+psycopg")
-    except (ArgumentError, ValueError):
-        raise ParameterError("address", None, "must look like postgresql://host/database") from None
-    engine = create_engine(url, poolclass=StaticPool, isolation_level="READ COMMITTED")
-    with failing("could not be opened"), engine.connect() as connection:
-        durable = connection.exec_driver_sql("SHOW synchronous_commit").scalar()
-        flushed = connection.exec_driver_sql("SHOW fsync").scalar()
-    if durable not in ("on", "remote_apply") or flushed != "on":
-        engine.dispose()
-        raise LedgerError(
-            f"this PostgreSQL has synchronous_commit = {durable} and fsync = {flushed}: a charge "
-            "could be lost after its answer was sent. Set both to on; nothing was charged"
-        )
-    return engine
-
-
-class failing:  # noqa: N801 - reads as a function where it is used
-    """A database's failures as LedgerError."""
-
-    __slots__ = ("_what",)
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, _: type[BaseException] | None, error: BaseException | None, _at: TracebackType | None
-    ) -> None:
-        if error is not None and isinstance(error, _failures()):
-            words = f"the ledger {self._what} ({_words(error)}); nothing was sent"
-            raise LedgerError(words) from error
-
-
-@cache
-def _failures() -> tuple[type[Exception], ...]:
-    import sqlite3  # noqa: PLC0415 - with the engine
-
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
-
-    try:
-        import psycopg  # noqa: PLC0415 - only a PostgreSQL ledger has it
-    except ImportError:
-        return (sqlite3.Error, SQLAlchemyError, OverflowError, UnicodeError)
-    return (sqlite3.Error, SQLAlchemyError, OverflowError, UnicodeError, psycopg.Error)
-
-
-@cache
-def _unwritten() -> tuple[type[Exception], ...]:
-    """What SQLite's driver raises where a statement cannot be, and another way must decide."""
-    import sqlite3  # noqa: PLC0415 - with the engine
-
-    return (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeError)
-
-
-@cache
-def _refusals() -> tuple[type[Exception], ...]:
-    """What PostgreSQL's driver raises where nothing was written: it is known to be taken back."""
-    import psycopg  # noqa: PLC0415 - only a PostgreSQL ledger has it
-
-    late = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
-    return (psycopg.IntegrityError, psycopg.DataError, UnicodeError, *late)
-
-
-def _words(error: BaseException) -> str:
-    """The first line of what the database says; it knows the ledger only, and no data."""
-    return str(error).strip().partition("\n")[0][:120] or type(error).__name__

@@ -21,11 +21,14 @@ from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.at_once import once_in, reserve_at_once, store_at_once
 from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows, new_salt
 from discreet.curator.ledger.charging import reserve, store
-from discreet.curator.ledger.database import Database, failing
+from discreet.curator.ledger.connecting import failing
+from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.group import Group, Member, Quick, tell_failed
 from discreet.curator.ledger.statements import (
     ACCOUNTS,
+    ASKED_BEFORE,
     ENTRIES,
+    FAILED,
     FINER,
     HASH_AT,
     HEAD,
@@ -342,19 +345,22 @@ class Ledger:
             known = on.question(key)
             return None if known is None or known["state"] != "done" else on.done(known, "")
 
-    def paid(self, canon: str, analyst: str) -> list[Done]:
-        """The answers to a question that an analyst has paid for, the coarsest first."""
+    def paid(self, canon: str, analyst: str, *, before: int) -> list[Done]:
+        """The answers to a question that an analyst has paid for before an entry, the coarsest
+        first.
+        """
+        told = {"asked": canon, "failed": canon + FAILED, "who": analyst}
+        if not self.glance(ASKED_BEFORE, **told, before=before):
+            return []
         with self._reading() as cursor:
             on = Writing(self._database, cursor)
             rows = on.paid(canon, analyst)
             found = {done.key: done for done in (on.done(row, "own") for row in rows)}
-            return list(found.values())
+            return [done for done in found.values() if done.seq < before]
 
     def finer(self, canon: str, size: int) -> dict[str, str]:
         """The stored answers to a question that cost more, the cheapest first, by their keys."""
-        with self._reading() as cursor:
-            least = min(size, LARGEST)
-            rows = self._database.run(cursor, FINER, asked=canon, least=least).fetchall()
+        rows = self.glance(FINER, asked=canon, least=min(size, LARGEST))
         return {str(key): str(answer) for key, answer in rows}
 
     @property
@@ -435,8 +441,13 @@ class Ledger:
 
     def glance(self, statement: Any, /, **values: Any) -> Sequence[Any]:
         """The rows of one statement that only reads."""
-        with self._database.turn(), failing("could not be read"):
+        with failing("could not be read"):
             return self._database.glance(statement, **values)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether a glance takes no longer than handing it to a thread: a file, and no network."""
+        return self._database.is_file
 
     def jot(self, statement: Any, /, **values: Any) -> None:
         """Change what the log says nothing of: sessions, and when a key was used."""

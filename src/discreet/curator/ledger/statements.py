@@ -71,6 +71,13 @@ ASKED = (
     .where(t.question.c.analyst == bindparam("who"))
     .order_by(t.question.c.size, t.question.c.seq.desc())
 )
+ASKED_BEFORE = (
+    select(t.question.c.seq)
+    .where(t.question.c.canon.in_([bindparam("asked"), bindparam("failed")]))
+    .where(t.question.c.analyst == bindparam("who"))
+    .where(t.question.c.seq < bindparam("before"))
+    .limit(1)
+)
 FINER = (
     select(t.question.c.key, t.question.c.answer)
     .where(t.question.c.canon == bindparam("asked"))

@@ -7,6 +7,7 @@ Tested by tests/server/api/test_publications.py
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -37,17 +38,19 @@ async def publish(
     service = service_of(request)
     key = one_key(wanted.key, idempotency_key)
 
-    def work(seconds: float | None) -> tuple[Record, int]:
+    def work(seconds: float | None, read: Callable[[], None]) -> tuple[Record, int]:
+        reads()
+        read()
         return service.publish(
             who, wanted.columns, wanted.at(), key=key, seconds=seconds, **wanted.how()
         )
 
-    def read() -> None:
+    def reads() -> None:
         service.reads_axes(who, wanted.columns, wanted.at(), **wanted.how())
 
     said = " ".join([*wanted.columns, wanted.where or ""])
     size = room(len(said) // 8 + 1, 1, said)
-    return await handed_out(request, who, read, work, deadline=wanted.deadline, size=size)
+    return await handed_out(request, who, reads, work, deadline=wanted.deadline, size=size)
 
 
 @routes.post(

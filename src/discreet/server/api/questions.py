@@ -30,7 +30,9 @@ from discreet.server.problems import Problem, problem_of
 from discreet.server.service import Service
 from discreet.server.settings import ENGINE_SHARE
 
-__all__ = ["handed_out", "one_key", "routes"]
+__all__ = ["answered", "handed_out", "one_key", "routes"]
+
+Work = Callable[[float | None, Callable[[], None]], tuple[Record, int]]
 
 routes = APIRouter(prefix="/api", tags=["questions"])
 POINTS = tuple(Fraction(n, 100) for n in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200,
@@ -152,23 +154,28 @@ async def ask(
     idempotency_key: KeyHeader = None,
 ) -> Response:
     """Charge a question, run it, store its answer, and hand it out at its deadline."""
-    key = one_key(question.key, idempotency_key)
+    return await answered(request, question, who, idempotency_key)
+
+
+async def answered(request: Request, question: Ask, who: Credential, named: str | None) -> Response:
+    """What becomes of a question; `named` is its key, where a header says it."""
+    key = one_key(question.key, named)
     if question.with_what_is_left and question.key is None:
         key = None  # what is left changes; a client's own name for the try does not fit it
-    service = service_of(request)
+    service, where = service_of(request), question.where()
 
-    def work(seconds: float | None) -> tuple[Record, int]:
+    def work(seconds: float | None, read: Callable[[], None]) -> tuple[Record, int]:
         return service.ask(
-            who, question.question, question.where(), key=key, seconds=seconds,
+            who, question.question, where, key=key, seconds=seconds, read=read,
             with_what_is_left=question.with_what_is_left, **question.price(),
             **question.accuracy(),
         )  # fmt: skip
 
-    def read() -> None:
-        service.reads(who, question.question, question.where())
+    def reads() -> None:
+        service.reads(who, question.question, where)
 
     size = room(len(question.question) // 8 + 1, 1, question.question)
-    return await handed_out(request, who, read, work, deadline=question.deadline, size=size)
+    return await handed_out(request, who, reads, work, deadline=question.deadline, size=size)
 
 
 def one_key(said: str | None, header: str | None) -> str | None:
@@ -182,7 +189,7 @@ async def handed_out(
     request: Request,
     who: Credential,
     read: Callable[[], object],
-    work: Callable[[float | None], tuple[Record, int]],
+    work: Work,
     *,
     deadline: float | None,
     size: int,
@@ -196,7 +203,8 @@ async def handed_out(
         request: belongs to it.
         who: asks.
         read: refuses what cannot be asked, from the request and the policy alone.
-        work: answers, given the seconds that the database may take; also the number of groups.
+        work: answers, given the seconds that the database may take, and what it calls once all
+            that can be refused so is read; also the number of groups.
         deadline: that was asked for.
         size: the length of a refusal.
     """
@@ -218,12 +226,11 @@ async def handed_out(
                     await due.over()
         if done.refusal is not None:
             await due.over()
-    status, body = done.refusal or done.answer
-    return Response(body, status, media_type="application/json")
+    return done.refusal or done.answer
 
 
 class _Work:
-    """One question in a thread: its status and its finished body, never an exception.
+    """One question in a thread: its finished response, never an exception.
 
     Attributes:
         refusal: that of what cannot be read.
@@ -235,42 +242,45 @@ class _Work:
         service: Service,
         who: Credential,
         read: Callable[[], object],
-        work: Callable[[float | None], tuple[Record, int]],
+        work: Work,
         seconds: float | None,
         size: int,
     ) -> None:
         self._service, self._who, self._read, self._work = service, who, read, work
         self._seconds, self._size = seconds, size
         self._is_read = False
-        self.refusal: tuple[int, bytes] | None = None
-        self.answer: tuple[int, bytes] = (500, b"")
+        self.refusal: Response | None = None
+        self.answer = _response(500, b"")
 
     def read(self) -> None:
         """Refuse what cannot be read."""
-        self._is_read = True
         try:
             self._read()
         except Exception as error:  # noqa: BLE001 - told in one form, and to the owner
             self.refusal = self._told(error)
 
     def __call__(self) -> None:
-        """Read it, if it was not yet, and answer it."""
-        if not self._is_read:
-            self.read()
-        if self.refusal is None:
-            self.answer = self._answered()
-
-    def _answered(self) -> tuple[int, bytes]:
+        """Read it and answer it."""
         limit = None if self._seconds is None else self._seconds * ENGINE_SHARE
         try:
-            record, groups = self._work(limit)
+            record, groups = self._work(limit, self._mark)
             columns = len(record.release.columns)
-            return 200, padded(record.to_dict(), room(columns, groups, record.plan))
+            size = room(columns, groups, record.plan)
+            self.answer = _response(200, padded(record.to_dict(), size))
         except Exception as error:  # noqa: BLE001 - told in one form, and to the owner
-            return self._told(error)
+            self.answer = self._told(error)
+            if not self._is_read:
+                self.refusal = self.answer
 
-    def _told(self, error: Exception) -> tuple[int, bytes]:
+    def _mark(self) -> None:
+        self._is_read = True
+
+    def _told(self, error: Exception) -> Response:
         problem = problem_of(error, owner=self._who.person.role == "owner")
         if problem.hidden is not None:
             self._service.note(problem.hidden)
-        return problem.status, padded(problem.told(), self._size)
+        return _response(problem.status, padded(problem.told(), self._size))
+
+
+def _response(status: int, body: bytes) -> Response:
+    return Response(body, status, media_type="application/json")

@@ -1,0 +1,189 @@
+"""One server as several processes: they share its socket, its ledger and its limits.
+
+Each process is a whole server, with a ledger that it opens for itself; that several of them never
+overspend together is the ledger's promise (`discreet.curator.ledger`). Who is free takes the next
+connection. Rates and "one question at a time" are counted in common (`discreet.server.together`);
+questions at once, lines and connections are divided among the processes.
+
+One that dies is started again; what it was asked stays charged, and goes on under its key at
+another. A stop is handed on to all, and waited for. If the first process dies, the others hear
+that its pipe has ended, and stop by themselves.
+Tested by tests/server/test_several.py
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import ParameterError
+from discreet.server.run import address_of, bound, server_of
+from discreet.server.service import Service
+from discreet.server.settings import Settings
+from discreet.server.together import Together
+
+__all__ = ["run_several"]
+
+_TRIES = 5
+"""So many processes in a row may end before they are ready, where none is ready."""
+_PAUSE = 0.2
+"""Seconds until one that ended is started again; up to 32 times as many if it was not ready."""
+
+
+def run_several(
+    path: Path, settings: Settings, *, started: Callable[[str], None] = lambda _: None
+) -> None:
+    """Serve from several processes until this one is told to stop.
+
+    Args:
+        path: the policy file.
+        settings: how they behave; `processes` says how many they are.
+        started: told the address once all are ready.
+    """
+    listening = bound(settings)
+    try:
+        with Together.made() as together:
+            crew = _Crew((path, settings, listening, together), settings.processes)
+            crew.run(partial(started, address_of(settings, listening)))
+    finally:
+        listening.close()
+
+
+@dataclass(slots=True)
+class _Worker:
+    """One of the processes, and the pipe on which it says that it is ready."""
+
+    process: Any
+    pipe: Connection
+    ready: bool = False
+
+
+class _Crew:
+    """The processes, and who looks after them.
+
+    Args:
+        given: what each process is given.
+        many: how many there are.
+    """
+
+    def __init__(self, given: tuple[Any, ...], many: int) -> None:
+        self._given, self._many = given, many
+        self._context = multiprocessing.get_context("spawn")
+        self._workers: list[_Worker] = []
+        self._due: list[float] = []
+        self._stopping = self._asked = False  # told to stop, and by somebody
+        self._failed = 0
+
+    def run(self, started: Callable[[], None]) -> None:
+        """Start them, start those again that die, and wait for all in the end."""
+        before = {number: signal.signal(number, self._told) for number in _SIGNALS}
+        try:
+            for _ in range(self._many):
+                self._start()
+            told = False
+            while self._workers or self._due:
+                self._look()
+                ready = sum(one.ready for one in self._workers)
+                if not told and not self._stopping and ready == self._many:
+                    told = True
+                    started()
+        finally:
+            for one in self._workers:
+                one.process.kill()
+                one.process.join()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if self._failed >= _TRIES and not self._asked:
+            problem = "were started, and end before they are ready; what they wrote says why"
+            raise ParameterError("processes", self._many, problem)
+
+    def _start(self) -> None:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(*self._given, theirs))
+        process.start()
+        theirs.close()
+        self._workers.append(_Worker(process, ours))
+        if self._stopping:  # meanwhile
+            os.kill(process.pid, signal.SIGTERM)  # type: ignore[arg-type]
+
+    def _look(self) -> None:
+        """Wait until something happens, and see to it."""
+        pipes = [one.pipe for one in self._workers if not one.ready]
+        wait([*pipes, *(one.process.sentinel for one in self._workers)], timeout=_PAUSE)
+        for one in list(self._workers):
+            if not one.ready and one.pipe.poll():
+                one.ready = _heard(one.pipe)
+                self._failed = 0 if one.ready else self._failed
+            if one.process.exitcode is not None:
+                self._ended(one)
+        now = time.monotonic()
+        ripe = sum(due <= now for due in self._due)
+        self._due = [due for due in self._due if due > now]
+        for _ in range(0 if self._stopping else ripe):
+            self._start()
+
+    def _ended(self, one: _Worker) -> None:
+        self._workers.remove(one)
+        one.pipe.close()
+        one.process.join()
+        if self._stopping:
+            return
+        self._failed = 0 if one.ready else self._failed + 1
+        if self._failed >= _TRIES and not any(other.ready for other in self._workers):
+            self._stop(signal.SIGTERM)
+            return
+        self._due.append(time.monotonic() + _PAUSE * 2 ** min(self._failed, _TRIES))
+
+    def _told(self, number: int, _: object) -> None:
+        self._asked = True
+        self._stop(number)
+
+    def _stop(self, number: int) -> None:
+        """Hand a signal on to all; nothing is started any more."""
+        self._stopping = True
+        self._due.clear()
+        for one in self._workers:
+            if one.process.exitcode is None:
+                os.kill(one.process.pid, number)
+
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def _heard(pipe: Connection) -> bool:
+    """Whether a process has said that it is ready; not if it has ended."""
+    try:
+        return bool(pipe.recv() == "ready")
+    except (EOFError, OSError):
+        return False
+
+
+def _serve(
+    path: Path, settings: Settings, listening: socket.socket, together: Together, pipe: Connection
+) -> None:
+    """One of the processes."""
+    os.setsid()  # a key that is pressed is for the first process, which hands it on
+    threading.Thread(target=_orphaned, args=(pipe,), daemon=True).start()
+    service = Service(path, settings=settings)
+    server = server_of(service, together, started=lambda: pipe.send("ready"))
+    server.run(sockets=[listening])
+
+
+def _orphaned(pipe: Connection) -> None:
+    """Stop where the first process is not there any more."""
+    while True:
+        try:
+            pipe.recv()
+        except (EOFError, OSError):
+            os.kill(os.getpid(), signal.SIGTERM)
+            return

@@ -1,0 +1,117 @@
+"""What the processes of one server know together: how often somebody came, and who is busy.
+
+One file holds the buckets of `limits.Rate`, one the locks of `limits.Alone`. Both are locked by the
+operating system, which lets go of what a process held when that is killed. A bucket is found by a
+keyed hash of its name; eight names that fall into one set stand beside each other, and of more the
+oldest is forgotten, as in one process.
+Tested by tests/server/test_together.py
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from discreet.noise.source import new_key
+from discreet.server.limits import filled
+
+with suppress(ImportError):  # there is none on Windows, where one process serves
+    import fcntl
+
+__all__ = ["Busy", "SharedBuckets", "Together"]
+
+_SLOT = struct.Struct("<Qdd")
+_WAYS, _SETS = 8, 2048
+_SIZE = _WAYS * _SLOT.size
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Where the processes of one server meet; made by `made`.
+
+    Attributes:
+        folder: of the two files.
+        secret: the key of the hashes, so that nobody can choose names that meet.
+    """
+
+    folder: Path
+    secret: bytes
+
+    @classmethod
+    @contextmanager
+    def made(cls) -> Iterator[Together]:
+        """A place that is there while the server runs."""
+        with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+            made = cls(Path(folder), new_key()[:16])
+            for name, size in (("buckets", _SETS * _SIZE), ("busy", 1)):
+                (made.folder / name).write_bytes(bytes(size))
+            yield made
+
+    def digest(self, name: str) -> bytes:
+        """Sixteen bytes for a name."""
+        return blake2b(name.encode(), digest_size=16, key=self.secret).digest()
+
+    def opened(self, name: str) -> int:
+        """One of the files, open: once in a process, since closing it would let go of all locks."""
+        return os.open(self.folder / name, os.O_RDWR | os.O_CLOEXEC)
+
+
+class SharedBuckets:
+    """Buckets that fill with time, in a file: `limits.Buckets` for several processes."""
+
+    def __init__(self, together: Together) -> None:
+        self._together, self._lock = together, threading.Lock()
+        self._file = together.opened("buckets")
+        self._map = mmap.mmap(self._file, _SETS * _SIZE)
+
+    def take(self, name: str, most: int, now: float) -> float:
+        """Count one more; what was left before."""
+        digest = self._together.digest(name)
+        tag = int.from_bytes(digest[:8], "big") or 1
+        at = int.from_bytes(digest[8:], "big") % _SETS * _SIZE
+        with self._lock:
+            fcntl.lockf(self._file, fcntl.LOCK_EX, _SIZE, at)
+            try:
+                slots = list(_SLOT.iter_unpack(self._map[at : at + _SIZE]))
+                place = next((i for i, slot in enumerate(slots) if slot[0] == tag), None)
+                bucket = None if place is None else slots[place][1:]
+                if place is None:
+                    place = min(range(_WAYS), key=lambda i: (slots[i][0] != 0, slots[i][2]))
+                left = filled(bucket, most, now)
+                _SLOT.pack_into(
+                    self._map, at + place * _SLOT.size, tag, left - 1 if left >= 1 else left, now
+                )
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, _SIZE, at)
+        return left
+
+
+class Busy:
+    """Names that are busy in any of the processes: each is a byte of a file, locked."""
+
+    def __init__(self, together: Together) -> None:
+        self._together = together
+        self._file = together.opened("busy")
+
+    def begin(self, name: str) -> bool:
+        """Whether no other process is busy with this name; then this one is."""
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._at(name))
+        except OSError:
+            return False
+        return True
+
+    def end(self, name: str) -> None:
+        """Not busy any more."""
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self._at(name))
+
+    def _at(self, name: str) -> int:
+        return int.from_bytes(self._together.digest(name)[:8], "big") >> 2

@@ -1,0 +1,102 @@
+"""One server as several processes, which are killed one at a time under load."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.server.fleet import Client, Place, Server, together
+from tests.server.test_load import LARGE, SMALL, TOTAL, settled
+
+from discreet.curator.ledger.verify import verified
+
+SECONDS = 10
+
+
+def workers(pid):
+    """The processes that serve under a first one."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(one) for one in listed
+            if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]  # fmt: skip
+
+
+def killed(server, over, kills):
+    """Kill the older process, over and over, each time once there are two; ready or not."""
+    while not over.wait(1.5):
+        there = workers(server.pid)
+        if len(there) == 2:
+            os.kill(min(there), signal.SIGKILL)
+            kills.append(min(there))
+            over.wait(4)
+
+
+@pytest.mark.slow
+def test_a_process_is_killed_under_load(tmp_path):
+    """No charge is lost and none is doubled; those that died are there again; it ends well."""
+    place = Place.at(tmp_path, total=TOTAL, deadline=0.1)
+    server = Server(place, more=("--processes", "2")).start()
+    over, kills = threading.Event(), []
+    killer = threading.Thread(target=killed, args=(server, over, kills))
+    clients = [Client(number, key, [server]) for number, key in enumerate(place.keys)]
+    try:
+        while len(workers(server.pid)) < 2:
+            time.sleep(0.05)
+        killer.start()
+        until = time.monotonic() + SECONDS
+
+        def work(client):
+            while time.monotonic() < until or (not kills and time.monotonic() < until + 60):
+                assert client.next(str(float(SMALL)))
+            over.set()
+            while client.next(str(float(LARGE))):
+                pass
+
+        together(clients, work)
+        assert kills
+        settled(place, clients)
+        again = time.monotonic() + 60
+        while len(workers(server.pid)) < 2:
+            assert time.monotonic() < again, server.log()
+            time.sleep(0.05)
+        server.ready()
+        together(clients, lambda client: [
+            client.ask(name, number, epsilon) == record or pytest.fail(name)
+            for name, (number, epsilon, record) in list(client.answers.items())[:20]
+        ])  # fmt: skip
+        assert server.end(signal.SIGTERM) == 0
+    except BaseException:
+        over.set()
+        server.end()
+        raise
+    assert server.health() is None
+    with place.ledger() as ledger:
+        verified(ledger)
+
+
+@pytest.mark.slow
+def test_processes_that_never_get_ready_are_given_up(tmp_path):
+    place = Place.at(tmp_path, total=1, deadline=0.1)
+    server = Server(place, more=("--processes", "2")).start()
+    try:
+        (tmp_path / "policy.toml").rename(tmp_path / "gone.toml")
+        for one in workers(server.pid):
+            os.kill(one, signal.SIGKILL)
+        assert server.wait() == 2
+    except BaseException:
+        server.end()
+        raise
+    assert "end before they are ready" in " ".join(server.log().split())
+
+
+@pytest.mark.slow
+def test_who_is_left_alone_stops(tmp_path):
+    place = Place.at(tmp_path, total=1, deadline=0.1)
+    server = Server(place, more=("--processes", "2")).start()
+    there = workers(server.pid)
+    server.end(signal.SIGKILL)
+    until = time.monotonic() + 30
+    while any(Path(f"/proc/{one}").exists() for one in there):
+        assert time.monotonic() < until
+        time.sleep(0.05)
