@@ -1,14 +1,16 @@
-"""Real database servers of the tests' own, and processes that fork others."""
+"""Real database servers of the tests' own, processes that fork others, and ports to keep."""
 
 import atexit
+import itertools
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,22 @@ def postgres_named(name):
     yield server.get_uri()
     server.cleanup()
     atexit.unregister(server._cleanup)  # it would look for the folder, which is gone
+
+
+_PORTS = itertools.count(10_000 + os.getpid() % 300 * 64)
+"""Below those that a machine hands out by itself (32768 and more); each process has its own."""
+
+
+def free_port():
+    """A port for a server that is killed and comes back to it.
+
+    A port that the machine had handed out could be another's while the server is down: other tests
+    take such ports all the time.
+    """
+    while True:
+        port = next(_PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):  # or somebody is there
+            return port
 
 
 class Nursery:

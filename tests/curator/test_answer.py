@@ -194,8 +194,9 @@ def test_every_cell_of_every_group_has_noise_of_its_own(monkeypatch):
 def test_aggregates_of_one_block_read_the_same_noisy_cells():
     question_ = ask(COUNT, MEAN, SUM, target=Target(epsilon=1), keys="ab")
     exact = [{("a",): (50, 100, 60), ("b",): (5, 9, 5)}]
-    found = answered(question_, exact, system_source(), confidence=LEVEL)
-    again = answered(question_, exact, system_source(), confidence=LEVEL)
+    found, again = (
+        answered(question_, exact, KeyedSource(bytes([i]) * 32), confidence=LEVEL) for i in (1, 2)
+    )
     sums, means = values(found, SUM, "raw"), values(found, MEAN)
     assert values(again, SUM, "raw") != sums
     assert sums[0] / means[0] == pytest.approx(50, abs=40)  # the noisy number of values
@@ -468,10 +469,10 @@ def test_answers_that_cannot_be_made_coarser_keep_no_cells():
 def test_many_groups_are_answered_in_reasonable_time():
     size = 100_000
     question_ = ask(COUNT, SUM, target=Target(epsilon=1), keys=range(size))
-    start = time.perf_counter()
+    start = time.process_time()
     found = answered(question_, [{(5,): (3, 6, 4)}], system_source(), confidence=LEVEL)
     assert len(found.groups) == size
-    assert time.perf_counter() - start < 30
+    assert time.process_time() - start < 30
 
 
 def test_many_public_and_selected_keys_do_not_take_quadratic_time():
@@ -482,6 +483,6 @@ def test_many_public_and_selected_keys_do_not_take_quadratic_time():
     plan = Plan("t", None, groupings, question(COUNT).outputs)
     question_ = priced(plan, declared(PerRow()), APPROX)
     exact = [{("a", str(i)): (1,) for i in range(20_000)}]
-    start = time.perf_counter()
+    start = time.process_time()
     answered(question_, exact, system_source(), confidence=LEVEL)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

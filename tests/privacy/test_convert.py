@@ -241,8 +241,8 @@ def test_every_private_pair_is_within_the_pure_rho(first, second, order):
 
 
 def test_they_are_fast():
-    start = time.perf_counter()
+    start = time.process_time()
     for i in range(20):
         convert.zcdp_epsilon_upper(Fraction(1, 37 + i), MILLIONTH)
         convert.largest_divergence(Fraction(41 + i), Fraction(1), MILLIONTH)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

@@ -8,7 +8,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.curator.payroll import write_rows
-from tests.machines import Nursery
+from tests.machines import Nursery, free_port
 from typer.main import get_command
 
 from discreet.cli import app
@@ -76,11 +75,6 @@ class Place:
     def ledger(self):
         place = read_policy(self.folder / "policy.toml").ledger
         return Ledger(place.address, head=place.head)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as made:
-        return made.getsockname()[1]
 
 
 # processes

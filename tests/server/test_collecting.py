@@ -4,7 +4,6 @@ import base64
 import http.client
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.machines import free_port
 
 import discreet as dp
 from discreet.curator.policy.model import Server
@@ -386,7 +386,7 @@ class Process:
 
     def __init__(self, folder):
         self.folder = folder
-        self.port = 0
+        self.port = free_port()
         self.process = None
 
     def start(self):
@@ -395,8 +395,7 @@ class Process:
             [*command, "--port", str(self.port)], cwd=self.folder, env={**os.environ}, text=True,
             stdout=subprocess.PIPE,
         )  # fmt: skip
-        line = self.process.stdout.readline()
-        self.port = int(re.search(r"127\.0\.0\.1:(\d+)", line)[1])
+        assert f"127.0.0.1:{self.port}" in self.process.stdout.readline()
 
     def end(self, how=signal.SIGKILL):
         self.process.send_signal(how)

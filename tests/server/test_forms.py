@@ -79,7 +79,7 @@ def test_who_waits_behind_a_figure_that_takes_too_long_gets_the_own_one(forms, m
 
     thread = threading.Thread(target=slow)
     thread.start()
-    time.sleep(1)
+    time.sleep(3)  # so that the slow one's time is over long before that of the quick one
     assert forms.of(replace(record(), dataset="quick"), "png") is None
     thread.join()
     assert found == ["busy"]

@@ -221,7 +221,7 @@ def _crash(place, server, number, label, *, resumed):
 @pytest.mark.slow
 def test_a_stop_lets_a_question_finish(tmp_path):
     """The command itself: 503 for who comes now, the answer for who was there, and it ends well."""
-    place = Place.at(tmp_path, total=10, deadline=2)
+    place = Place.at(tmp_path, total=10, deadline=4)
     server = Server(place).start()
     body = {"question": question(1), "epsilon": "0.5"}
     told = []
@@ -231,10 +231,15 @@ def test_a_stop_lets_a_question_finish(tmp_path):
     asking = threading.Thread(target=ask)
     try:
         asking.start()
-        time.sleep(0.5)
+        until = time.monotonic() + 60
+        with place.ledger() as ledger:
+            while not ledger.accounts["staff"].spent.main:  # it is under way
+                assert time.monotonic() < until
+                time.sleep(0.02)
         os.kill(server.pid, signal.SIGTERM)
-        time.sleep(0.3)
-        assert server.health() == 503
+        while (health := server.health()) == 200:
+            time.sleep(0.02)
+        assert health == 503
         status, _, headers = call(
             server.port, "POST", "/api/ask", body, key=place.keys[1], name="x"
         )
