@@ -4,7 +4,8 @@ import pytest
 from tests.curator.people import table
 
 from discreet.curator.derive import between, rolled_up
-from discreet.curator.one_level import is_rollup, one_level
+from discreet.curator.one_level import finest, is_rollup, one_level
+from discreet.curator.printed import key_texts
 from discreet.errors import UnsupportedError
 
 LEVELS = "SELECT dept, active, COUNT(*) AS n FROM t GROUP BY ROLLUP (dept, active)"
@@ -12,6 +13,20 @@ LEVELS = "SELECT dept, active, COUNT(*) AS n FROM t GROUP BY ROLLUP (dept, activ
 
 def asked(question):
     return table().session(epsilon=9).ask(question, epsilon=1)
+
+
+def test_all_of_a_key_is_called_so_and_pictures_have_the_finest_groups():
+    made = asked(LEVELS)
+    assert key_texts(made, "dept")[0] == "(all)"
+    assert "(all)" in str(made)
+    assert "(none)" not in str(made)
+    lowest = finest(made)
+    assert None not in lowest["dept"] + lowest["active"]
+    assert sum(lowest["n"]) == made["n"][0]
+    assert len(lowest.raw["n"]) == len(lowest.intervals["n"]) == len(lowest) < len(made)
+    assert "Drawn: the finest groups" in made.plot().to_json()
+    plain = asked("SELECT dept, COUNT(*) AS n FROM t GROUP BY dept")
+    assert finest(plain) is plain
 
 
 def test_a_level_is_taken_as_it_was_published():

@@ -151,11 +151,11 @@ def table(release: Release) -> str:
 
 
 def _cells(release: Release, name: str) -> list[str]:
-    from discreet.curator.printed import key_text, number_text  # noqa: PLC0415
+    from discreet.curator.printed import key_texts, number_text  # noqa: PLC0415
     from discreet.curator.values import shortened  # noqa: PLC0415
 
     if name in release.keys:
-        return [shortened(key_text(value), 40) for value in release[name]]
+        return [shortened(text, 40) for text in key_texts(release, name)]
     cells = [number_text(value) for value in release[name]]
     pairs = release.intervals.get(name)
     if pairs is None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.frames import library
+from discreet.curator.one_level import finest
 from discreet.curator.printed import confidence_of, key_text, sentence
 from discreet.curator.values import Value, kind_of, shortened, visible
 from discreet.errors import ParameterError
@@ -79,7 +80,10 @@ class Picture:
 def figure(release: Release, column: str | None = None, path: str | Path | None = None) -> Any:
     """An altair chart of one column, saved where a path is given (.png, .svg or .html)."""
     alt = library("altair", "plot()")
-    picture = _picture(release, _column(release, column))
+    drawn = finest(release)
+    picture = _picture(drawn, _column(release, column))
+    if len(drawn) < len(release):
+        picture.told.append("Drawn: the finest groups; the others are their sums.")
     return saved(_drawn(alt, picture).properties(title=_title(alt, release, picture)), path)
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from discreet.curator.release import Release
 from discreet.curator.values import visible
 from discreet.errors import UnsupportedError
 
-__all__ = ["EVERYBODY", "MARGINAL", "is_rollup", "one_level"]
+if TYPE_CHECKING:
+    from discreet.curator.release import Release
+
+__all__ = ["EVERYBODY", "MARGINAL", "finest", "is_rollup", "one_level"]
 
 MARGINAL, EVERYBODY = "marginal", "everybody"
 """The column of a release that says which marginal a row is of, and the one of no column."""
@@ -24,6 +27,15 @@ _MARGINALS = re.compile(r"^GROUP BY GROUPING SETS \(", re.MULTILINE)
 def is_rollup(release: Release) -> bool:
     """Whether a release has several levels, as GROUP BY ROLLUP asks for."""
     return _ROLLUP.search(release.sql) is not None
+
+
+def finest(release: Release) -> Release:
+    """Of a roll-up the finest groups, of which all others are sums; other releases as they are."""
+    if not is_rollup(release):
+        return release
+    names = [release.columns.index(name) for name in release.keys]
+    places = [i for i, row in enumerate(release.rows) if all(row[n] is not None for n in names)]
+    return _rows(release, places) if places else release
 
 
 def one_level(release: Release, by: Collection[str]) -> Release:

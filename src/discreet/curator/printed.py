@@ -17,6 +17,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, TypeGuard
 
+from discreet.curator.one_level import is_rollup
 from discreet.curator.values import Interval, Value, kind_of, shortened, visible, width_of
 from discreet.exact import shown
 
@@ -29,6 +30,7 @@ __all__ = [
     "confidence_of",
     "explained",
     "key_text",
+    "key_texts",
     "number_text",
     "sentence",
 ]
@@ -48,6 +50,12 @@ class Block:
     right: bool
     texts: list[str]
     margins: list[str]
+
+
+def key_texts(release: Release, name: str, most: int | None = None) -> list[str]:
+    """The first keys of a column; in a roll-up an empty one stands for all of its values."""
+    missing = "(all)" if is_rollup(release) else "(none)"
+    return [missing if value is None else key_text(value) for value in release[name][:most]]
 
 
 def key_text(value: Value) -> str:
@@ -141,7 +149,7 @@ def _blocks(release: Release, most: int, longest: int) -> list[Block]:
         pairs = release.intervals.get(name, ())[:most]
         right = kind_of(values) in ("int", "float", "none")
         if name in release.keys:
-            texts = [shortened(key_text(value), longest) for value in values]
+            texts = [shortened(text, longest) for text in key_texts(release, name, most)]
             margins = [""] * len(values)
         else:
             decimals = _decimals(values, pairs)

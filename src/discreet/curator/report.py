@@ -18,7 +18,7 @@ from fractions import Fraction
 from html import escape
 from string import Template
 
-from discreet.curator.printed import confidence_of, key_text, number_text, sentence
+from discreet.curator.printed import confidence_of, key_texts, number_text, sentence
 from discreet.curator.record import Record
 from discreet.curator.release import Release
 from discreet.curator.values import Interval, Value, kind_of, shortened, visible
@@ -167,7 +167,11 @@ def _table(release: Release) -> str:
         pairs = release.intervals.get(name, ())[:MOST_ROWS]
         is_key = name in release.keys
         decimals = None if is_key else _decimals(values, pairs)
-        texts = [key_text(v) if is_key else number_text(v, decimals) for v in values]
+        texts = (
+            key_texts(release, name, MOST_ROWS)
+            if is_key
+            else [number_text(v, decimals) for v in values]
+        )
         right = not is_key and kind_of(values) in ("int", "float", "none")
         style = ' class="number"' if right else ""
         heads.append(f'<th scope="col"{style}>{_safe(_name(name))}</th>')

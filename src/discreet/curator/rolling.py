@@ -134,7 +134,7 @@ def _words(made: Rollup) -> str:
 
 
 def _notes(plan: Plan) -> tuple[str, ...]:
-    notes = ["(none) in a key stands for all of its values"]
+    notes = ["(all) in a key stands for all of its values"]
     missing = [g.name for g in plan.groupings if g.value.kind.nullable]
     left_out = [f"whose {' or '.join(missing)} is missing"] if missing else []
     left_out += ["of no listed group"] if plan.combinations is not None else []
