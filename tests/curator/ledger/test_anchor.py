@@ -55,6 +55,29 @@ def test_it_does_not_grow_with_the_log(anchor):
     assert anchor.path.stat().st_size == 4 * _LINE
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=0, max_size=20),
+    st.lists(st.integers(1, 20), max_size=3, unique=True),
+    st.integers(0, 20),
+)
+def test_what_was_paid_is_added_to_what_the_file_says(tmp_path_factory, spent, payers, many):
+    """The same bytes as `advance` with the sums, whatever accounts the file has lines for."""
+    place = tmp_path_factory.mktemp("heads")
+    one, other = (Anchor.create(place / name, UID) for name in ("one", "other"))
+    known = {n: Amount(*amount) for n, amount in enumerate(spent[:many], 1)}
+    for each in (one, other):
+        each.advance(head(1), known)
+    paid = [[number, 3 * number, number] for number in payers]
+    with one.locked(), other.locked():
+        one.follow(head(2), paid)
+        sums = {n: known.get(n, NOTHING) + Amount(main, delta) for n, main, delta in paid}
+        other.advance(head(2), sums)
+    assert one.path.read_bytes() == other.path.read_bytes()
+    again(one).close()
+    one.close()
+    other.close()
+
+
 steps = st.lists(
     st.tuples(st.integers(1, 9), st.integers(1, 3), st.integers(0, 9), st.integers(0, 9)),
     max_size=12,

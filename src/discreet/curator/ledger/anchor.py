@@ -22,7 +22,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -178,6 +178,33 @@ class Anchor:
     def accounts(self) -> int:
         """The highest number of an account that it can know of."""
         return max(0, -(-os.fstat(self._file).st_size // _LINE) - 2)
+
+    def follow(self, head: Head, paid: Sequence[Sequence[int]]) -> None:
+        """Write the next head after the one in the file, and what accounts paid to get there.
+
+        The same as `advance` with what they have spent then: it is what the file says, and this.
+        The caller holds the lock, and the log ended at the head in the file.
+
+        Args:
+            head: the last entry.
+            paid: numbers of accounts, each once, with units of epsilon or rho and of delta.
+        """
+        page, last = self._read(0), max((one[0] for one in paid), default=0)
+        if len(page) < (2 + last) * _LINE:  # a line is new, or on another page
+            self.advance(head, {n: self.spent(n) + Amount(m, d) for n, m, d in paid})
+            return
+        new = bytearray(page[_LINE : (2 + last) * _LINE])
+        for number, main, delta in paid:
+            at = number * _LINE
+            known = self._spent(1 + number, bytes(new[at : at + _LINE]))
+            most = Amount(known.main + main, known.delta + delta)
+            raw = _line(1 + number, f"{head.seq} {most.main} {most.delta}")
+            self._known[1 + number] = raw, most
+            new[at : at + _LINE] = raw
+        raw = _line(1, f"{head.seq} {head.hash}")
+        self._known[1] = raw, head
+        new[:_LINE] = raw
+        self._write(_LINE, bytes(new), page[_LINE:])
 
     def advance(self, head: Head, spent: Mapping[int, Amount]) -> None:
         """Write what was reached; the caller holds the lock. What is behind changes nothing.

@@ -35,7 +35,7 @@ from discreet.curator.ledger.chain import Head, canonical, follows
 from discreet.curator.ledger.charging import said
 from discreet.curator.ledger.compiled import Placed
 from discreet.curator.ledger.database import Database
-from discreet.curator.ledger.statements import APPEND, FAILED, LARGEST, PAY, PAY_BOTH
+from discreet.curator.ledger.statements import FAILED, FINISH, LARGEST, PAY, PAY_BOTH
 from discreet.curator.ledger.steps import passed, reached
 from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.noise.source import new_key
@@ -43,8 +43,6 @@ from discreet.noise.source import new_key
 __all__ = ["Once", "once_in", "reserve_at_once", "store_at_once"]
 
 _Paid = Sequence[Sequence[int]]
-_Made = tuple[Head, Mapping[int, Amount]] | None
-"""The head of the log, and what the accounts that were charged have spent; or nothing."""
 
 RESERVE = text("""
 WITH payer AS (
@@ -110,30 +108,38 @@ SELECT 0, 0, 0 FROM answered
 CHARGE = Placed(
     text("""INSERT INTO discreet_entry
     (seq, kind, body, hash, key, digest, canon, size, analyst, state, noise)
-SELECT :next, 'reserve', :body, :made, :asked, :digest, :canon, :size, :analyst, 'reserved', :noise
-FROM discreet_ledger WHERE policy = :policy
-AND EXISTS (SELECT 1 FROM discreet_entry WHERE seq = :last AND hash = :hash)
-AND NOT EXISTS (
-    SELECT 1 FROM discreet_entry WHERE canon = :canon AND size >= :size AND state = 'done'
-)
-AND NOT EXISTS (
-    SELECT 1 FROM discreet_entry WHERE canon = :failed AND size >= :size AND state = 'done'
+VALUES (
+    :next,
+    CASE WHEN (SELECT policy FROM discreet_ledger) = :policy
+        AND (SELECT hash FROM discreet_entry WHERE seq = :last) = :hash
+        AND NOT EXISTS (
+            SELECT 1 FROM discreet_entry WHERE canon = :canon AND size >= :size AND state = 'done'
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM discreet_entry WHERE canon = :failed AND size >= :size AND state = 'done'
+        )
+    THEN 'reserve' END,
+    :body, :made, :asked, :digest, :canon, :size, :analyst, 'reserved', :noise
 )
 """),
-    "next", "body", "made", "asked", "digest", "canon", "size", "analyst", "noise", "policy",
-    "last", "hash", "canon", "size", "failed", "size",
+    "next", "policy", "last", "hash", "canon", "size", "failed", "size", "body", "made", "asked",
+    "digest", "canon", "size", "analyst", "noise",
 )  # fmt: skip
-ANSWER = Placed(
-    text("""UPDATE discreet_entry SET state = 'done', noise = NULL, answer = :told
-WHERE seq = :charged AND key = :asked AND state = 'reserved'
-AND EXISTS (SELECT 1 FROM discreet_entry WHERE seq = :last AND hash = :hash)
+"""Where something is not as usual, the database refuses: an entry is of some kind."""
+DONE = Placed(
+    text("""INSERT INTO discreet_entry (seq, kind, body, hash)
+VALUES (
+    :next,
+    CASE WHEN (SELECT hash FROM discreet_entry WHERE seq = :last) = :hash THEN 'done' END,
+    :body, :made
+)
 """),
-    "told", "charged", "asked", "last", "hash",
+    "next", "last", "hash", "body", "made",
 )  # fmt: skip
 
 
 class Once(ABC):
-    """Writes in one go; None where nothing was written.
+    """Writes in one go, to the log and the head file; None where nothing was written.
 
     Args:
         database: where the ledger is.
@@ -145,11 +151,13 @@ class Once(ABC):
         self._database = database
 
     @abstractmethod
-    def charge(self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes) -> _Made:
+    def charge(
+        self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes
+    ) -> Head | None:
         """Write a charge."""
 
     @abstractmethod
-    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> _Made:
+    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> Head | None:
         """Write an answer."""
 
 
@@ -158,27 +166,30 @@ class _InServer(Once):
 
     __slots__ = ()
 
-    def charge(self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes) -> _Made:
+    def charge(
+        self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes
+    ) -> Head | None:
         """Write a charge."""
         numbers, mains, deltas = ([one[n] for one in paid] for n in range(3))
         canon = claim.canon
         return self._run(
-            anchor.head, "reserve", RESERVE, "reserve", body, policy=claim.policy, asked=claim.key,
+            anchor, "reserve", RESERVE, "reserve", body, policy=claim.policy, asked=claim.key,
             canon=canon, failed=canon + FAILED, least=claim.size, payers=numbers, mains=mains,
             deltas=deltas, many=len(numbers), digest=claim.digest, size=claim.size,
             analyst=claim.analyst, noise=noise,
         )  # fmt: skip
 
-    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> _Made:
+    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> Head | None:
         """Write an answer."""
         return self._run(
-            anchor.head, "store", STORE, "done", body, asked=key, charged=charged, told=answer
+            anchor, "store", STORE, "done", body, asked=key, charged=charged, told=answer
         )
 
     def _run(
-        self, last: Head, name: str, statement: Any, kind: str, body: str, **values: Any
-    ) -> _Made:
+        self, anchor: Anchor, name: str, statement: Any, kind: str, body: str, **values: Any
+    ) -> Head | None:
         """Write an entry, with what belongs to it."""
+        last = anchor.head
         entry = follows(last, kind, body)
         passed("before the commit of", (name,))
         rows = self._database.once(
@@ -188,7 +199,9 @@ class _InServer(Once):
         if not rows:
             return None
         passed("after the commit of", (name,))
-        return entry.head, {number: Amount(main, delta) for number, main, delta in rows if number}
+        spent = {number: Amount(main, delta) for number, main, delta in rows if number}
+        anchor.advance(entry.head, spent)
+        return entry.head
 
 
 class _InFile(Once):
@@ -196,29 +209,31 @@ class _InFile(Once):
 
     __slots__ = ()
 
-    def charge(self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes) -> _Made:
+    def charge(
+        self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes
+    ) -> Head | None:
         """Write a charge."""
         last, canon, size = anchor.head, claim.canon, claim.size
         entry = follows(last, "reserve", body)
         values = (
-            entry.seq, body, entry.hash, claim.key, claim.digest, canon, size, claim.analyst, noise,
-            claim.policy, last.seq, last.hash, canon, size, canon + FAILED, size,
+            entry.seq, claim.policy, last.seq, last.hash, canon, size, canon + FAILED, size, body,
+            entry.hash, claim.key, claim.digest, canon, size, claim.analyst, noise,
         )  # fmt: skip
         if not self._database.steps("reserve", [(CHARGE, values, 1), *_paying(paid)]):
             return None
-        passed("after the commit of", ("reserve",))
-        spent = {one[0]: anchor.spent(one[0]) + Amount(one[1], one[2]) for one in paid}
-        return Head(entry.seq, entry.hash), spent
+        anchor.follow(entry.head, paid)
+        return entry.head
 
-    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> _Made:
+    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> Head | None:
         """Write an answer."""
         last = anchor.head
         entry = follows(last, "done", body)
-        finish = (answer, charged, key, last.seq, last.hash)
-        if not self._database.steps("store", [(ANSWER, finish, 1), (APPEND, entry, 1)]):
+        done = (entry.seq, last.seq, last.hash, body, entry.hash)
+        finish = (answer, charged, key)
+        if not self._database.steps("store", [(FINISH, finish, 1), (DONE, done, 1)]):
             return None
-        passed("after the commit of", ("store",))
-        return Head(entry.seq, entry.hash), {}
+        anchor.follow(entry.head, ())
+        return entry.head
 
 
 def _paying(paid: _Paid) -> list[tuple[Placed, tuple[int, ...], int]]:
@@ -236,7 +251,7 @@ def once_in(database: Database) -> Once:
 
 def reserve_at_once(
     once: Once, anchor: Anchor, *, claim: Claim, numbers: Mapping[str, int], now: Callable[[], str]
-) -> tuple[Pending, Head, Mapping[int, Amount]] | None:
+) -> Pending | None:
     """Charge a question, if all is as usual; otherwise nothing is charged.
 
     Args:
@@ -245,9 +260,6 @@ def reserve_at_once(
         claim: the question.
         numbers: of accounts, by name.
         now: what is written down as the time.
-
-    Returns:
-        What the asker gets, the head of the log then, and what the accounts have spent.
     """
     paid, payers = [], set()
     for charge in claim.charges:
@@ -260,20 +272,18 @@ def reserve_at_once(
         return None
     reached("in reserve")
     noise = new_key()
-    made = once.charge(anchor, claim, paid, canonical(said(claim, paid, now())), noise)
-    if made is None:
+    head = once.charge(anchor, claim, paid, canonical(said(claim, paid, now())), noise)
+    if head is None:
         return None
-    head, spent = made
-    return Pending(claim.key, noise, head.seq, head.hash, resumed=False), head, spent
+    return Pending(claim.key, noise, head.seq, head.hash, resumed=False)
 
 
 def store_at_once(
     once: Once, anchor: Anchor, *, answer: str, body: Mapping[str, Any], charged: Charged
-) -> tuple[Done, Head, Mapping[int, Amount]] | None:
+) -> Done | None:
     """Put an answer in and the noise key out, if it waits under a charge of this process."""
     key: str = body["key"]
     reached("in store")
-    made = once.answer(anchor, key, charged.seq, answer, canonical(body))
-    if made is None:
+    if once.answer(anchor, key, charged.seq, answer, canonical(body)) is None:
         return None
-    return Done(key, answer, charged.seq, charged.hash, analyst=charged.analyst), *made
+    return Done(key, answer, charged.seq, charged.hash, analyst=charged.analyst)

@@ -248,6 +248,7 @@ class Database:
         finally:
             if not written:
                 self._raw.rollback()
+        passed("after the commit of", (name,))
         return True
 
     def run(self, cursor: Any, statement: Executable, /, **values: Any) -> Any:

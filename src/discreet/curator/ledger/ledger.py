@@ -224,12 +224,9 @@ class Ledger:
                 return self._go(name, anchor, quick)
 
     def _go(self, name: str, anchor: Anchor, quick: Quick) -> Any:
-        made = quick(self._once, anchor)
-        if made is None:
-            return None
-        got, head, spent = made
-        anchor.advance(head, spent)
-        passed("after the head of", (name,))
+        got = quick(self._once, anchor)
+        if got is not None:
+            passed("after the head of", (name,))
         return got
 
     def _remember(self, made: Pending, analyst: str) -> None:
@@ -310,7 +307,7 @@ class Ledger:
         quick = partial(reserve_at_once, claim=claim, numbers=self._numbers, now=self.now)
         act = partial(reserve, claim=claim, now=self.now)
         got: Pending | Done = self._group.do("reserve", act, quick)
-        if isinstance(got, Pending):
+        if isinstance(got, Pending) and not got.resumed:
             self._remember(got, claim.analyst)
         return got
 
