@@ -35,7 +35,7 @@ def test_all_accounts_pay_or_none(either, costs, turned):
         verified(made)
 
 
-def test_a_charge_is_eight_statements(place):
+def test_a_charge_is_nine_statements(place):
     """What a charge costs beside its two commits: the entry with its question, and the accounts.
 
     Those of the answer are the question and its entry. Nothing is read between them.
@@ -47,5 +47,5 @@ def test_a_charge_is_eight_statements(place):
         ask(ledger, place, claim("a"))
         ledger._database._raw.set_trace_callback(None)
     words = [line.split()[0] for line in said]
-    reserve = ["BEGIN", "INSERT", "UPDATE", "COMMIT"]
+    reserve = ["BEGIN", "INSERT", "UPDATE", "UPDATE", "COMMIT"]
     assert words == [*reserve, "BEGIN", "UPDATE", "INSERT", "COMMIT"]

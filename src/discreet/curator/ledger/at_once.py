@@ -35,7 +35,7 @@ from discreet.curator.ledger.chain import Head, canonical, follows
 from discreet.curator.ledger.charging import said
 from discreet.curator.ledger.compiled import Placed
 from discreet.curator.ledger.database import Database
-from discreet.curator.ledger.statements import FAILED, FINISH, LARGEST, PAY, PAY_BOTH
+from discreet.curator.ledger.statements import FAILED, FINISH, LARGEST, PAY
 from discreet.curator.ledger.steps import passed, reached
 from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.noise.source import new_key
@@ -219,7 +219,8 @@ class _InFile(Once):
             entry.seq, claim.policy, last.seq, last.hash, canon, size, canon + FAILED, size, body,
             entry.hash, claim.key, claim.digest, canon, size, claim.analyst, noise,
         )  # fmt: skip
-        if not self._database.steps("reserve", [(CHARGE, values, 1), *_paying(paid)]):
+        paying = [(PAY, (main, delta, main, delta, number), 1) for number, main, delta in paid]
+        if not self._database.steps("reserve", [(CHARGE, values, 1), *paying]):
             return None
         anchor.follow(entry.head, paid)
         return entry.head
@@ -234,14 +235,6 @@ class _InFile(Once):
             return None
         anchor.follow(entry.head, ())
         return entry.head
-
-
-def _paying(paid: _Paid) -> list[tuple[Placed, tuple[int, ...], int]]:
-    """The updates of accounts; two that pay the same, as people and their analyst do, by one."""
-    if len(paid) == 2 and paid[0][1:] == paid[1][1:]:
-        (one, main, delta), (other, _, _) = paid
-        return [(PAY_BOTH, (main, delta, main, delta, one, other), 2)]
-    return [(PAY, (main, delta, main, delta, number), 1) for number, main, delta in paid]
 
 
 def once_in(database: Database) -> Once:

@@ -3,7 +3,8 @@
 A flush takes longer than all that comes before it, and while one is under way others arrive. The
 first who finds nobody writing leads: it takes all who wait by then, lets each of them do its part
 in one transaction, and flushes once. Who arrives meanwhile waits, and the first of those leads
-next, as soon as that flush ends. Nobody waits for company: who comes alone leads at once, alone.
+next, as soon as that flush ends. Nobody waits for company: who comes alone leads at once, alone,
+and is written in one go where that is enough (`discreet.curator.ledger.at_once`).
 
 Guarantee. For every member it is as if it had had a transaction of its own, in the order of the
 queue: it gets its answer, or its refusal, after everything that the answer rests on is on the disk.

@@ -118,19 +118,16 @@ _ENOUGH = (
     & (t.account.c.spent <= t.account.c.total - _MAIN)
     & (t.account.c.delta_spent <= t.account.c.delta_total - _DELTA)
 )
-_PAID: Any = update(t.account).values(
-    spent=case((_ENOUGH, t.account.c.spent + _MAIN), else_=-1),
-    delta_spent=t.account.c.delta_spent + _DELTA,
-)
 PAY = Placed(
-    _PAID.where(t.account.c.id == bindparam("payer")), "main", "failing", "main", "failing", "payer"
-)
-"""Where there is not enough, the database refuses: nothing spent is below 0."""
-PAY_BOTH = Placed(
-    _PAID.where(or_(t.account.c.id == bindparam("payer"), t.account.c.id == bindparam("second"))),
-    "main", "failing", "main", "failing", "payer", "second",
+    update(t.account)
+    .where(t.account.c.id == bindparam("payer"))
+    .values(
+        spent=case((_ENOUGH, t.account.c.spent + _MAIN), else_=-1),
+        delta_spent=t.account.c.delta_spent + _DELTA,
+    ),
+    "main", "failing", "main", "failing", "payer",
 )  # fmt: skip
-"""Two who pay the same."""
+"""Where there is not enough, the database refuses: nothing spent is below 0."""
 PAYER = select(t.account).where(t.account.c.name == bindparam("payer"))
 ACCOUNTS = select(t.account).order_by(t.account.c.id)
 QUESTIONS = select(t.question).order_by(t.question.c.seq)
