@@ -67,7 +67,7 @@ def serve(path, told, processes):
     """Serve without deadlines; one process measures what engine and ledger take."""
     from discreet.curator.policy.reading import read_policy
     from discreet.engines.duckdb import DuckDB
-    from discreet.server.run import serving
+    from discreet.server.run import run
     from discreet.server.service import Service
     from discreet.server.settings import Settings
     from discreet.server.several import run_several
@@ -89,10 +89,13 @@ def serve(path, told, processes):
     for kind, names in ((DuckDB, ("run", "ping")), (Ledger, ("reserve", "store"))):
         for name in names:
             _measured(kind, name, spent, "engine" if kind is DuckDB else "ledger")
-    with serving(service) as address:
-        told.send((address, keys))
-        while told.recv() == "spent":
-            told.send((dict(spent), time.process_time()))
+    threading.Thread(target=_telling, args=(told, spent), daemon=True).start()
+    run(service, started=lambda address: told.send((address, keys)))
+
+
+def _telling(told, spent):
+    while told.recv() == "spent":
+        told.send((dict(spent), time.process_time()))
 
 
 def _measured(kind, name, spent, where):

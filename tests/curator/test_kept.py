@@ -25,7 +25,7 @@ def test_cells_and_record_come_back(price):
 
 def test_without_cells_it_is_the_record_as_ever():
     kept = Kept(record())
-    assert kept.to_text() == record().to_json()
+    assert kept.to_text() == record().to_line()
     assert Kept.from_text(record().to_json()) == kept
 
 

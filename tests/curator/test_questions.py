@@ -8,6 +8,7 @@ from tests.curator.people import table
 
 import discreet as dp
 from discreet.curator.questions import foreseen
+from discreet.query.price import Target, priced
 
 BY_DEPT = "SELECT dept, COUNT(*) AS n FROM t GROUP BY dept"
 
@@ -115,3 +116,36 @@ def test_a_question_without_a_price_is_foreseen_at_epsilon_1():
     assert "Statement" not in told.text
     with pytest.raises(dp.QueryError, match="MAX"):
         foreseen(t, "SELECT MAX(salary) FROM t", {})
+
+
+SHAPES = [
+    "SELECT COUNT(*) AS n FROM t {}",
+    "SELECT dept, COUNT(*) AS n, AVG(salary) AS m FROM t {} GROUP BY dept",
+    "SELECT dept, SUM(salary) AS s FROM t {} GROUP BY dept HAVING s > 0 ORDER BY 2 LIMIT 2",
+    "SELECT MEDIAN(salary) AS m, COUNT(*) FILTER (WHERE age > 30) AS n FROM t {}",
+    "SELECT COUNT(DISTINCT person_id) AS n FROM t {}",
+]
+CONDITIONS = ["", "age > 30", "age > 31", "dept = 'nurse'", "salary < 5 OR age BETWEEN 1 AND 40"]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        dp.PerPerson("person_id", max_rows=4, max_groups=2),
+        dp.PerRow(rows=1000, neighbours="replace"),
+    ],
+)
+def test_what_where_says_changes_no_price(unit):
+    """Questions that are priced one after the other are priced as if each were alone."""
+    session = table(unit=unit).session(epsilon=100)
+    target = Target(epsilon=1)
+    for shape in SHAPES:
+        if "person_id" in shape and isinstance(unit, dp.PerRow):
+            continue
+        for condition in CONDITIONS:
+            plan = session.plan(shape.format(f"WHERE {condition}" if condition else ""))
+            found, statement = session.priced(plan, target)
+            assert found == priced(plan, session.schema, target)
+            if found.request.parts:
+                assert statement == session._engine.ready(found.request)
+            assert session.priced(plan, target)[0] is found

@@ -196,3 +196,15 @@ def test_a_registry_gets_exact_parameters_and_every_field_is_explained(guarantee
     assert "http" not in json.dumps(told)
     exact = {"1/3", "1", "0", "1/8", None}
     assert {told["epsilon"], told["rho"]} <= exact
+
+
+def test_one_line_says_what_the_dictionary_says():
+    made = record()
+    told = made.to_line()
+    assert json.loads(told) == made.to_dict()
+    assert "\n" not in told
+    assert made.to_line() == told
+    assert Record.from_json(told) == made
+    other = replace(made, release=replace(made.release, sql="SELECT 'é'"))
+    assert json.loads(other.to_line()) == other.to_dict()
+    assert other.to_line().isascii()

@@ -51,3 +51,12 @@ def test_another_address():
 def test_loopback():
     assert not is_loopback("localhost.example")
     assert not is_loopback("127.0.0.1.example")
+
+
+def test_limits_are_divided_among_processes():
+    settings = Settings(Server(workers=5), processes=2)
+    assert settings.checked() is settings
+    assert (settings.workers, settings.part(64), settings.part(1)) == (2, 32, 1)
+    assert Settings(Server(workers=5)).workers == 5
+    with pytest.raises(ParameterError, match="at most the policy's workers, 5"):
+        Settings(Server(workers=5), processes=6).checked()

@@ -68,7 +68,7 @@ def serve(
     path = _demo() if policy is None else policy
     _ready(path)
     many = whole(processes, name="--processes", at_least=1, at_most=64)
-    settings = replace(listening.settings(read_policy(path).server), processes=many)
+    settings = replace(listening.settings(read_policy(path).server), processes=many).checked()
     service = Made(path, settings=settings)
     password = _first_owner(service)
     if demo:

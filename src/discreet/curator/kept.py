@@ -44,16 +44,16 @@ class Kept:
     def to_text(self) -> str:
         """As it is stored; `from_text` reads it back."""
         if self.cells is None:
-            return self.record.to_json()
+            return self.record.to_line()
         price = self.cells.price
         told = {"epsilon": price.epsilon, "delta": price.delta, "rho": price.rho}
         values = {
             "schema": SCHEMA,
             "price": {name: None if value is None else str(value) for name, value in told.items()},
             "cells": self.cells.noisy,
-            "record": self.record.to_dict(),
         }
-        return json.dumps(values, allow_nan=False)
+        head = json.dumps(values, allow_nan=False, separators=(",", ":"))
+        return f'{head[:-1]},"record":{self.record.to_line()}}}'
 
     @classmethod
     def from_text(cls, text: str) -> Kept:

@@ -10,6 +10,7 @@ Tested by tests/curator/test_stored.py
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ from discreet.privacy.loss import loss_from_dict
 if TYPE_CHECKING:
     from discreet.curator.release import Release
 
-__all__ = ["SCHEMA", "as_dict", "as_json", "fields_of", "read_json"]
+__all__ = ["SCHEMA", "as_dict", "as_json", "as_line", "fields_of", "read_json"]
 
 SCHEMA = "discreet-release/1"
 
@@ -83,6 +84,21 @@ def as_dict(release: Release) -> dict[str, Any]:
         },
         **more,
     }
+
+
+_WRITTEN = threading.local()
+
+
+def as_line(release: Release) -> str:
+    """JSON text in one line and without spaces; of one release it is written once in a thread.
+
+    What is stored of an answer and what its asker gets are written one after the other.
+    """
+    last: tuple[Release, str] | None = getattr(_WRITTEN, "last", None)
+    if last is None or last[0] is not release:
+        text = json.dumps(as_dict(release), allow_nan=False, separators=(",", ":"))
+        last = _WRITTEN.last = release, text
+    return last[1]
 
 
 def as_json(release: Release) -> str:

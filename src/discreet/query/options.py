@@ -72,10 +72,10 @@ def split(tokens: Sequence[Token]) -> tuple[list[Token], Options]:
 
 def _starts(tokens: Sequence[Token], at: int) -> bool:
     """Whether the words WITH DIFFERENTIAL_PRIVACY stand here, not as a name or a text."""
-    here = tokens[at : at + 2]
-    kinds = [token.token_type for token in here]
-    said = kinds == [TokenType.WITH, TokenType.VAR]
-    return said and here[1].text.upper() == "DIFFERENTIAL_PRIVACY"
+    if at + 1 >= len(tokens) or tokens[at].token_type is not TokenType.WITH:
+        return False
+    said = tokens[at + 1]
+    return said.token_type is TokenType.VAR and said.text.upper() == "DIFFERENTIAL_PRIVACY"
 
 
 class _Reader:

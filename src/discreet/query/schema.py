@@ -196,7 +196,9 @@ class Keys:
 
 def storable(text: str) -> bool:
     """Whether every engine can hold this text: UTF-8 (no half of a pair) and no NUL."""
-    return "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
+    if "\0" in text:
+        return False
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _key(value: object) -> Key:

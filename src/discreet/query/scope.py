@@ -67,14 +67,14 @@ class Source:
 class Scope:
     """All names that an expression may use, and the condition that holds for every row.
 
-    `aliases` are names of the SELECT list, and whether they are of aggregates: no expression about
-    a row may use them, and the refusal says so.
+    `aliases` are names of the SELECT list with what they name: no expression about a row may use
+    them, and the refusal says so.
     """
 
     schema: Schema
     sources: tuple[Source, ...]
     where: e.Expr | None = None
-    aliases: Mapping[str, bool] = field(default_factory=dict, compare=False, repr=False)
+    aliases: Mapping[str, Node] = field(default_factory=dict, compare=False, repr=False)
     memory: dict[int, e.Expr | str] | None = field(default=None, compare=False, repr=False)
 
     def remembering(self) -> Scope:
@@ -111,7 +111,8 @@ class Scope:
 
     def _unknown(self, name: str, *, quoted: bool) -> str:
         if name.lower() in self.aliases:
-            after = "; a condition on it goes into HAVING" if self.aliases[name.lower()] else ""
+            aggregated = any(map(is_aggregate, self.aliases[name.lower()].walk()))
+            after = "; a condition on it goes into HAVING" if aggregated else ""
             return (
                 f"{name[:60]!r} is a name of the answer, and WHERE and the SELECT list come before "
                 f"it: write its expression again{after}"
@@ -209,8 +210,7 @@ def opened(select: exp.Select, around: Environment) -> Scope:
     for join in select.args.get("joins") or ():
         scope = _joined(scope, join, environment)
     aliased = [item for item in select.expressions if isinstance(item, exp.Alias)]
-    inside = {item.alias.lower(): any(map(is_aggregate, item.walk())) for item in aliased}
-    scope = replace(scope, aliases=inside)
+    scope = replace(scope, aliases={item.alias.lower(): item for item in aliased})
     where = select.args.get("where")
     if where is not None:
         only(where, "this")

@@ -56,7 +56,7 @@ MOST_NODES = 4000
 """The largest tree, not counting names."""
 DEEPEST = 128
 """The deepest tree; a chain such as a + b + c or a AND b AND c is one level."""
-_CHAINS = (("add", "sub"), ("and",), ("or",))
+_CHAINS = {"add": ("add", "sub"), "sub": ("add", "sub"), "and": ("and",), "or": ("or",)}
 _OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
 _CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
 
@@ -196,7 +196,7 @@ def _check_size(root: Node) -> None:
             raise QueryError(f"a question may have at most {MOST_NODES} parts")
         if depth > DEEPEST:
             raise QueryError(f"a question may be nested at most {NESTED} deep")
-        chain = next((keys for keys in _CHAINS if node.key in keys), ())
+        chain = _CHAINS.get(node.key, ())
         waiting += [(c, depth + (c.key not in chain)) for c in node.iter_expressions()]
 
 

@@ -29,6 +29,7 @@ _STEPS = 1 << 16
 SPREAD = 8
 """Answers leave within this part of a deadline after it."""
 
+_TIGHT = (",", ":")
 _LEAST = 4096
 _CELL = 192
 """Bytes for one number with its interval, its raw value and the commas between."""
@@ -45,8 +46,14 @@ def room(columns: int, groups: int, question: str) -> int:
 
 
 def padded(told: Any, least: int) -> bytes:
-    """JSON, filled with spaces up to a size, or to a power of two beyond it."""
-    body = json.dumps(told, allow_nan=False, separators=(",", ":")).encode("ascii")
+    """JSON, filled with spaces up to a size, or to a power of two beyond it.
+
+    Args:
+        told: its values, or its text.
+        least: the size.
+    """
+    text = told if isinstance(told, str) else json.dumps(told, allow_nan=False, separators=_TIGHT)
+    body = text.encode("ascii")
     size = max(least, 1)
     while size < len(body):
         size *= 2

@@ -111,8 +111,8 @@ class Guard:
             await send(message)
 
         try:
-            self._check(scope)
-            await self._app(scope, await self._whole(scope, receive), sending)
+            headers = self._check(scope)
+            await self._app(scope, await self._whole(scope, headers, receive), sending)
         except Problem as problem:
             if begun:
                 raise
@@ -122,7 +122,8 @@ class Guard:
                 await _tell(Problem("internal", _FAILED), sending)
             raise
 
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope) -> dict[bytes, bytes]:
+        """The headers of which there may be one; Problem for a request that is refused by them."""
         headers = _single(scope)
         host = _HOST.fullmatch(headers.get(b"host", b"").decode("latin-1").lower())
         if host is None:
@@ -137,8 +138,9 @@ class Guard:
             raise Problem("too_large", _LARGE)
         if self.stopping and not scope["path"].startswith("/health/"):
             raise Problem("busy", _STOPPING, headers={"Retry-After": "1"})
+        return headers
 
-    async def _whole(self, scope: Scope, receive: Receive) -> Receive:
+    async def _whole(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Receive:
         """Wait for all of a body, and hand it on in one piece."""
         parts, size, more = [], 0, True
         try:
@@ -156,7 +158,7 @@ class Guard:
             raise Problem("late", "the request took too long to arrive") from None
         body = b"".join(parts)
         if body and scope["path"].startswith("/api/"):
-            kind = _single(scope).get(b"content-type", b"").partition(b";")[0]
+            kind = headers.get(b"content-type", b"").partition(b";")[0]
             if kind.strip().lower() != b"application/json":
                 raise Problem("media", "send JSON, as application/json")
             scope[BODY] = read_json(body)

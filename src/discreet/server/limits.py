@@ -142,26 +142,29 @@ class Turns:
             words = f"at most {self._line} requests of this kind at once; nothing was charged"
             raise Problem("limit", words, headers={"Retry-After": "1"})
         self._lines[name] = own, there + 1
+        held: list[asyncio.Semaphore] = []
         try:
-            async with _in_time(own, self._longest), _in_time(self._all, self._longest):
-                yield
+            for places in (own, self._all):
+                await _place(places, self._longest)
+                held.append(places)
+            yield
         finally:
+            for places in held:
+                places.release()
             there = self._lines[name][1] - 1
             self._lines[name] = own, there
             if not there:
                 del self._lines[name]
 
 
-@asynccontextmanager
-async def _in_time(places: asyncio.Semaphore, longest: float) -> AsyncIterator[None]:
-    """One of some places; Problem if none becomes free in time."""
+async def _place(places: asyncio.Semaphore, longest: float) -> None:
+    """Take one of some places; Problem if none becomes free in time."""
+    if not places.locked():
+        await places.acquire()  # at once
+        return
     try:
         async with asyncio.timeout(longest):
             await places.acquire()
     except TimeoutError:
         words = "too many questions at once; nothing was charged"
         raise Problem("busy", words, headers={"Retry-After": "5"}) from None
-    try:
-        yield
-    finally:
-        places.release()

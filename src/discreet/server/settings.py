@@ -48,8 +48,11 @@ class Settings:
     processes: int = 1
 
     def checked(self) -> Settings:
-        """Refuse to talk in clear to another machine."""
+        """Refuse to talk in clear to another machine, and more processes than workers."""
         server = self.server
+        if self.processes > server.workers:
+            problem = f"must be at most the policy's workers, {server.workers}: each has a part"
+            raise ParameterError("processes", self.processes, problem)
         if not is_loopback(server.host) and server.certificate is None and not self.behind_proxy:
             raise ParameterError(
                 "host", server.host,

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import ParameterError
-from discreet.server.run import address_of, bound, server_of
+from discreet.server.run import address_of, bound, run_here
 from discreet.server.service import Service
 from discreet.server.settings import Settings
 from discreet.server.together import Together
@@ -175,8 +175,7 @@ def _serve(
     os.setsid()  # a key that is pressed is for the first process, which hands it on
     threading.Thread(target=_orphaned, args=(pipe,), daemon=True).start()
     service = Service(path, settings=settings)
-    server = server_of(service, together, started=lambda: pipe.send("ready"))
-    server.run(sockets=[listening])
+    run_here(service, listening, together, started=lambda: pipe.send("ready"))
 
 
 def _orphaned(pipe: Connection) -> None:

@@ -266,7 +266,7 @@ class _Work:
             record, groups = self._work(limit, self._mark)
             columns = len(record.release.columns)
             size = room(columns, groups, record.plan)
-            self.answer = _response(200, padded(record.to_dict(), size))
+            self.answer = _response(200, padded(record.to_line(), size))
         except Exception as error:  # noqa: BLE001 - told in one form, and to the owner
             self.answer = self._told(error)
             if not self._is_read:
