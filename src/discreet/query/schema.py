@@ -196,9 +196,7 @@ class Keys:
 
 def storable(text: str) -> bool:
     """Whether every engine can hold this text: UTF-8 (no half of a pair) and no NUL."""
-    if "\0" in text:
-        return False
-    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
+    return "\0" not in text and (text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text))
 
 
 def _key(value: object) -> Key:
