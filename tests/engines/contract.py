@@ -132,12 +132,10 @@ class EngineContract:
         ]
         schema = corpus.schema_of(types=types)
         engine = engine_of(rows, types)
-        for way in corpus.WAYS:
-            part = Part((corpus.DEPT,), corpus.clampable(corpus.SALARY), way)
-            check(engine, rows, Request(schema, None, (part,)))
-        for way in corpus.PEOPLE_WAYS:
-            part = Part((corpus.DEPT,), (), way, people=True)
-            check(engine, rows, Request(schema, None, (part,)))
+        totals = corpus.clampable(corpus.SALARY)
+        parts = [Part((corpus.DEPT,), totals, way) for way in corpus.WAYS]
+        parts += [Part((corpus.DEPT,), (), way, people=True) for way in corpus.PEOPLE_WAYS]
+        check(engine, rows, Request(schema, None, tuple(parts)))
 
     def test_integers_of_any_size(self, engine_of):
         """Sums beyond 64 bits, of weights times squares, are exact."""

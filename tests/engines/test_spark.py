@@ -240,10 +240,11 @@ def test_a_local_session_is_made_and_stopped(tmp_path):
     pq.write_table(pytest.importorskip("pyarrow").table({"a": [1]}), tmp_path / "rows.parquet")
     (tmp_path / "cwd").mkdir()
     (tmp_path / "tmp").mkdir()
+    quick = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # it lives for seconds
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path / "rows.parquet"],
         cwd=tmp_path / "cwd",
-        env=os.environ | {"TMPDIR": str(tmp_path / "tmp")},
+        env=os.environ | quick | {"TMPDIR": str(tmp_path / "tmp")},
         capture_output=True,
         text=True,
         timeout=120,
