@@ -58,7 +58,7 @@ class Running:
     @property
     def app(self):
         """The application inside."""
-        return self.server.config.app._app.app
+        return self.server.config.app._app
 
     @property
     def address(self):
@@ -97,8 +97,8 @@ PEOPLE = {"olga": "owner", "alice": "analyst", "bob": "analyst", "audrey": "audi
 
 
 @contextmanager
-def engines(share):
-    """What part of a deadline databases may take, also where another server runs already."""
+def engine_share(share):
+    """The part of a deadline that a database gets, for all servers of this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(questions, "ENGINE_SHARE", share)
         yield
@@ -108,7 +108,11 @@ def engines(share):
 def running(
     path, *, deadlines=(Fraction(1, 10), Fraction(1, 2)), people=PEOPLE, stopping=False, **settings
 ):
-    """A running server with somebody of every role; `stopping` its database before a deadline."""
+    """A running server with somebody of every role.
+
+    Its database may take far longer than the deadline, as a busy machine is no failing database;
+    unless it is `stopping` it in time.
+    """
     server = read_policy(path).server
     changed = {k: settings.pop(k) for k in ("workers", "requests_per_minute", "names", "sources")
                if k in settings}  # fmt: skip
@@ -124,7 +128,7 @@ def running(
         keys[name] = service.access.make_key(name, by="tests")
     server = server_of(service)
     with (
-        engines(ENGINE_SHARE if stopping else 1000),  # a busy machine is no failing database
+        engine_share(ENGINE_SHARE if stopping else 1000),
         in_thread(server, bound(made)) as listening,
     ):
         assert server.started, "the server did not start"
