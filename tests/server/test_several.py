@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,11 @@ from tests.server.fleet import Client, Place, Server, together
 from tests.server.test_load import LARGE, SMALL, TOTAL, settled
 
 from discreet.curator.ledger.verify import verified
+from discreet.curator.policy.reading import read_policy
+from discreet.errors import ParameterError
+from discreet.server.run import bound
+from discreet.server.settings import Settings
+from discreet.server.several import run_several
 
 SECONDS = 10
 
@@ -100,3 +106,14 @@ def test_who_is_left_alone_stops(tmp_path):
     while any(Path(f"/proc/{one}").exists() for one in there):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+def test_a_second_server_at_the_same_address_is_refused(tmp_path):
+    place = Place.at(tmp_path, total=1, deadline=0.1)
+    settings = Settings(replace(read_policy(tmp_path / "policy.toml").server, port=0), processes=2)
+    with bound(settings, shared=True) as there:
+        taken = settings.at(None, there.getsockname()[1])
+        with pytest.raises(ParameterError, match="cannot be listened at"):
+            run_several(place.folder / "policy.toml", taken)
+        with bound(taken, shared=True):
+            pass

@@ -47,14 +47,22 @@ _CONNECTIONS = 512
 """Connections at once; who comes later is told 503."""
 
 
-def bound(settings: Settings) -> socket.socket:
-    """The socket that the server listens at; refused where somebody else does."""
+def bound(settings: Settings, *, shared: bool = False) -> socket.socket:
+    """The socket that the server listens at; refused where somebody else does.
+
+    Args:
+        settings: say where.
+        shared: whether other processes of the same server listen there, too, each with a socket of
+            its own; the system divides connections among them.
+    """
     server = settings.server
     host = server.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or a body waits for its head
         made.bind((host, server.port))
         made.listen(_CONNECTIONS)
@@ -107,7 +115,7 @@ def server_around(
         guard, log_level="error", access_log=False, server_header=False, date_header=False,
         proxy_headers=False, lifespan="on", timeout_keep_alive=75, ws="none", **tls,
         timeout_graceful_shutdown=_GRACE, limit_concurrency=settings.part(_CONNECTIONS),
-        backlog=_CONNECTIONS if settings.processes == 1 else 1,  # so many are taken at once
+        backlog=_CONNECTIONS,
         http=connections_of(settings), h11_max_incomplete_event_size=32 * 1024,
     )  # fmt: skip
 
@@ -120,8 +128,6 @@ def server_around(
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            for one in sockets or ():
-                one.listen(_CONNECTIONS)  # however many are taken at once
             if self.started:
                 started()
 

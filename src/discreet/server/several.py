@@ -1,9 +1,10 @@
-"""One server as several processes: they share its socket, its ledger and its limits.
+"""One server as several processes: they share its address, its ledger and its limits.
 
 Each process is a whole server, with a ledger that it opens for itself; that several of them never
-overspend together is the ledger's promise (`discreet.curator.ledger`). Who is free takes the next
-connection. Rates and "one question at a time" are counted in common (`discreet.server.together`);
-questions at once, lines and connections are divided among the processes.
+overspend together is the ledger's promise (`discreet.curator.ledger`). Each has a socket at the
+same address, and the system divides connections among those that are there. Rates and "one question
+at a time" are counted in common (`discreet.server.together`); questions at once, lines and
+connections are divided among the processes.
 
 One that dies is started again; what it was asked stays charged, and goes on under its key at
 another. A stop is handed on to all, and waited for. If the first process dies, the others hear
@@ -16,7 +17,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -50,13 +50,12 @@ def run_several(
         settings: how they behave; `processes` says how many they are.
         started: told the address once all are ready.
     """
-    listening = bound(settings)
-    try:
-        with Together.made() as together:
-            crew = _Crew((path, settings, listening, together), settings.processes)
-            crew.run(partial(started, address_of(settings, listening)))
-    finally:
-        listening.close()
+    with bound(settings) as alone:  # refused where somebody else listens
+        address = address_of(settings, alone)
+        settings = settings.at(None, alone.getsockname()[1])
+    with Together.made() as together:
+        crew = _Crew((path, settings, together), settings.processes)
+        crew.run(partial(started, address))
 
 
 @dataclass(slots=True)
@@ -168,14 +167,13 @@ def _heard(pipe: Connection) -> bool:
         return False
 
 
-def _serve(
-    path: Path, settings: Settings, listening: socket.socket, together: Together, pipe: Connection
-) -> None:
+def _serve(path: Path, settings: Settings, together: Together, pipe: Connection) -> None:
     """One of the processes."""
     os.setsid()  # a key that is pressed is for the first process, which hands it on
     threading.Thread(target=_orphaned, args=(pipe,), daemon=True).start()
     service = Service(path, settings=settings)
-    run_here(service, listening, together, started=lambda: pipe.send("ready"))
+    with bound(settings, shared=True) as listening:
+        run_here(service, listening, together, started=lambda: pipe.send("ready"))
 
 
 def _orphaned(pipe: Connection) -> None:
