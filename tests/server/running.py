@@ -58,7 +58,7 @@ class Running:
     @property
     def app(self):
         """The application inside."""
-        return self.server.config.app._app
+        return self.server.config.app._app.app
 
     @property
     def address(self):
