@@ -1,5 +1,8 @@
 """The short way of a question says what the route says."""
 
+import threading
+import time
+
 import pytest
 from tests.server.running import COUNT, running, weak
 
@@ -92,3 +95,22 @@ def test_a_revoked_key_is_refused_at_once(server):
     (key,) = server.service.access.keys("alice")
     server.service.access.revoke(key.id, by="tests")
     assert server.ask(epsilon="0.01").status == 401
+
+
+@pytest.mark.parametrize("held", ["turn", "reader"])
+def test_others_are_served_while_a_question_waits_for_the_ledger(server, monkeypatch, held):
+    database = server.service.ledger._database
+    came, inner = threading.Event(), lane.asker
+    monkeypatch.setattr(lane, "asker", lambda request: came.set() or inner(request))
+    seen = []
+    asking = threading.Thread(target=lambda: seen.append(server.ask(epsilon="0.01").status))
+    with database.turn() if held == "turn" else database._glancing:
+        asking.start()
+        assert came.wait(30)  # its first use is written down
+        assert server.get("/health/live", who=None, timeout=30).status == 200
+    asking.join()
+    assert seen == [200]
+    until = time.monotonic() + 30  # it may be written after the answer
+    while server.service.access.keys("alice")[0].last_used is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)

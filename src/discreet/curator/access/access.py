@@ -5,6 +5,7 @@ Tested by tests/curator/access/test_access.py, tests/curator/access/test_session
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -61,6 +62,7 @@ class Access:
         self._pepper = Pepper(secret)
         self._passwords = Passwords(self._pepper)
         self._tally = Tally()
+        self._touching: set[str] = set()
         self._nobody = new_key().hex()
         self._recognise()
 
@@ -279,14 +281,32 @@ class Access:
         person, now = s.person_of(row), self._now()
         if revoked is not None or now >= s.time_of(expires) or not _let_in(person, now):
             return None
-        self._touch(s.USED, used, now, which=which)
+        self._touch(s.USED, used, now, which)
         return Credential(person, which, _both(person.datasets, s.scope_of(scope)))
 
-    def _touch(self, statement: Any, used: str | None, now: datetime, **which: str) -> None:
-        """Write down that something was used; once a minute, and it may fail."""
-        if used is None or now - s.time_of(used) >= PAUSE:
+    def _touch(self, statement: Any, used: str | None, now: datetime, which: str) -> None:
+        """Write down that something was used; once a minute, and it may fail.
+
+        Who writes waits for other writers and for the disk. An event loop does not: a thread does.
+        """
+        if used is not None and now - s.time_of(used) < PAUSE:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._jot(statement, now, which)
+            return
+        if which not in self._touching:
+            self._touching.add(which)
+            loop.run_in_executor(None, self._jot, statement, now, which)
+
+    def _jot(self, statement: Any, now: datetime, which: str) -> None:
+        try:
             with suppress(LedgerError):
-                self._ledger.jot(statement, now=_said(now), before=_said(now - PAUSE), **which)
+                before = _said(now - PAUSE)
+                self._ledger.jot(statement, now=_said(now), before=before, which=which)
+        finally:
+            self._touching.discard(which)
 
     # sessions
 
@@ -341,7 +361,7 @@ class Access:
             return None
         if not _equal(str(seal), self._seal(token, person.name, created)):
             return None
-        self._touch(s.BUSY, used, now, which=mac)
+        self._touch(s.BUSY, used, now, mac)
         return self._session(token, person, began)
 
     def logout(self, token: str) -> None:

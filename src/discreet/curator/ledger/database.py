@@ -271,6 +271,11 @@ class Database:
         except refusals():
             return ()
 
+    @property
+    def is_read(self) -> bool:
+        """Whether somebody glances at a file, and the next one waits."""
+        return self._glancing.locked()
+
     def glance(self, statement: Executable, /, **values: Any) -> Sequence[Any]:
         """The rows of one statement that only reads, as of its own moment."""
         if not self.is_file:

@@ -443,8 +443,10 @@ class Ledger:
 
     @property
     def is_near(self) -> bool:
-        """Whether a glance takes no longer than handing it to a thread: a file, and no network."""
-        return self._database.is_file
+        """Whether a glance takes no longer than handing it to a thread: a file, which is not read
+        by another at this moment, and no network.
+        """
+        return self._database.is_file and not self._database.is_read
 
     def jot(self, statement: Any, /, **values: Any) -> None:
         """Change what the log says nothing of: sessions, and when a key was used."""
