@@ -43,7 +43,7 @@ def test_a_first_start_makes_everything_and_a_signal_ends_it(tmp_path):
         (["new.toml", "--certificate", "c.pem"], "goes with"),
         (["new.toml", "--host", "0.0.0.0"], "in clear"),
         (["new.toml", "--processes", "0"], "at least 1"),
-        (["new.toml", "--processes", "5"], "at most the policy's workers, 4"),
+        (["new.toml", "--processes", "3"], "at most half the policy's workers, 4"),
     ],
 )
 def test_what_cannot_be_served_is_said(tmp_path, monkeypatch, arguments, words):

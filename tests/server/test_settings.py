@@ -58,5 +58,6 @@ def test_limits_are_divided_among_processes():
     assert settings.checked() is settings
     assert (settings.workers, settings.part(64), settings.part(1)) == (2, 32, 1)
     assert Settings(Server(workers=5)).workers == 5
-    with pytest.raises(ParameterError, match="at most the policy's workers, 5"):
-        Settings(Server(workers=5), processes=6).checked()
+    assert Settings(Server(workers=1)).checked().workers == 1
+    with pytest.raises(ParameterError, match="at most half the policy's workers, 5"):
+        Settings(Server(workers=5), processes=3).checked()

@@ -48,10 +48,14 @@ class Settings:
     processes: int = 1
 
     def checked(self) -> Settings:
-        """Refuse to talk in clear to another machine, and more processes than workers."""
+        """Refuse to talk in clear to another machine, and processes with one worker each.
+
+        One person's questions leave a worker to others, in each process: with one worker in each,
+        who has as many keys could keep all of them busy.
+        """
         server = self.server
-        if self.processes > server.workers:
-            problem = f"must be at most the policy's workers, {server.workers}: each has a part"
+        if self.processes > max(server.workers // 2, 1):
+            problem = f"must be at most half the policy's workers, {server.workers}: each needs two"
             raise ParameterError("processes", self.processes, problem)
         if not is_loopback(server.host) and server.certificate is None and not self.behind_proxy:
             raise ParameterError(
