@@ -45,6 +45,10 @@ def elsewhere(work):
     return found
 
 
+def test_no_one_can_remove_the_files_from_who_starts_later(place):
+    assert [os.fstat(one).st_nlink for one in (place.buckets, place.busy)] == [0, 0]
+
+
 def test_a_file_counts_like_a_process(place):
     """The same requests at the same moments, one by one."""
     shared, own = SharedBuckets(place), Buckets()

@@ -1,7 +1,9 @@
 """What the processes of one server know together: how often somebody came, and who is busy.
 
-One file holds the buckets of `limits.Rate`, one the locks of `limits.Alone`. Both are locked by the
-operating system, which lets go of what a process held when that is killed. A bucket is found by a
+One file holds the buckets of `limits.Rate`, one the locks of `limits.Alone`. They have no name:
+they are handed from process to process, nobody can remove them from one that starts later, and they
+end with the last one. Both are locked by the operating system, which lets go of what a process
+held when that is killed, or when it closes the file: none does. A bucket is found by a
 keyed hash of its name; eight names that fall into one set stand beside each other, and of more the
 oldest is forgotten, as in one process.
 Tested by tests/server/test_together.py
@@ -10,21 +12,21 @@ Tested by tests/server/test_together.py
 from __future__ import annotations
 
 import mmap
-import os
 import struct
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import Path
+from typing import Any
 
 from discreet.noise.source import new_key
 from discreet.server.limits import filled
 
 with suppress(ImportError):  # there is none on Windows, where one process serves
     import fcntl
+    from multiprocessing.reduction import DupFd
 
 __all__ = ["Busy", "SharedBuckets", "Together"]
 
@@ -38,30 +40,34 @@ class Together:
     """Where the processes of one server meet; made by `made`.
 
     Attributes:
-        folder: of the two files.
+        buckets: the number of the one open file in this process.
+        busy: that of the other.
         secret: the key of the hashes, so that nobody can choose names that meet.
     """
 
-    folder: Path
+    buckets: int
+    busy: int
     secret: bytes
 
     @classmethod
     @contextmanager
     def made(cls) -> Iterator[Together]:
         """A place that is there while the server runs."""
-        with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
-            made = cls(Path(folder), new_key()[:16])
-            for name, size in (("buckets", _SETS * _SIZE), ("busy", 1)):
-                (made.folder / name).write_bytes(bytes(size))
-            yield made
+        with tempfile.TemporaryFile() as buckets, tempfile.TemporaryFile() as busy:
+            buckets.truncate(_SETS * _SIZE)
+            yield cls(buckets.fileno(), busy.fileno(), new_key()[:16])
+
+    def __reduce__(self) -> tuple[Callable[..., Together], tuple[Any, ...]]:
+        return _received, (DupFd(self.buckets), DupFd(self.busy), self.secret)
 
     def digest(self, name: str) -> bytes:
         """Sixteen bytes for a name."""
         return blake2b(name.encode(), digest_size=16, key=self.secret).digest()
 
-    def opened(self, name: str) -> int:
-        """One of the files, open: once in a process, since closing it would let go of all locks."""
-        return os.open(self.folder / name, os.O_RDWR | os.O_CLOEXEC)
+
+def _received(buckets: Any, busy: Any, secret: bytes) -> Together:
+    """The same files, in a process that was just started."""
+    return Together(buckets.detach(), busy.detach(), secret)
 
 
 class SharedBuckets:
@@ -69,7 +75,7 @@ class SharedBuckets:
 
     def __init__(self, together: Together) -> None:
         self._together, self._lock = together, threading.Lock()
-        self._file = together.opened("buckets")
+        self._file = together.buckets
         self._map = mmap.mmap(self._file, _SETS * _SIZE)
 
     def take(self, name: str, most: int, now: float) -> float:
@@ -99,7 +105,7 @@ class Busy:
 
     def __init__(self, together: Together) -> None:
         self._together = together
-        self._file = together.opened("busy")
+        self._file = together.busy
 
     def begin(self, name: str) -> bool:
         """Whether no other process is busy with this name; then this one is."""
