@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.curator.ledger import anchor as module
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.anchor import _LINE, Anchor
 from discreet.curator.ledger.chain import START, Head
@@ -298,3 +299,19 @@ def test_closing_twice_is_fine(tmp_path):
     made = Anchor.create(tmp_path / "head", UID)
     made.close()
     made.close()
+
+
+def test_an_interrupt_that_comes_with_the_lock_lets_go_of_it(anchor, monkeypatch):
+    """A signal is told when the system's call has returned, and the lock is had by then."""
+    other, flock = Anchor(anchor.path, UID), module.fcntl.flock
+
+    def interrupted(file, how):
+        flock(file, how)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.fcntl, "flock", interrupted)
+    with pytest.raises(KeyboardInterrupt), anchor.locked():
+        pass
+    flock(other._file, module._TRY)
+    other.close()

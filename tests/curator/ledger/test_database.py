@@ -9,12 +9,14 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import bindparam, select, text
-from tests.curator.ledger.harness import UNIT, ask, claim
+from tests.curator.ledger.harness import UNIT, ask, claim, new_ledger
+from tests.curator.ledger.test_faults import at_steps
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.compiled import Statement
 from discreet.curator.ledger.connecting import failing
 from discreet.curator.ledger.database import Database
+from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import LedgerError, ParameterError
 
 
@@ -255,3 +257,68 @@ def test_postgres_that_is_not_there():
         Database("postgresql://127.0.0.1:1/nothing?connect_timeout=1")
     with pytest.raises(ParameterError, match="postgresql://host/database"):
         Database("postgresql://host:port/x")
+
+
+def test_an_interrupt_at_the_beginning_takes_the_transaction_back(place):
+    """Otherwise nobody could write any more, in this process or another."""
+    with place.new() as ledger, place.open() as other:
+        ask(ledger, place, claim("first"))
+        kept = ledger._database._kept
+
+        class Cursor:
+            def execute(self, text, *values):
+                kept.execute(text, *values)
+                raise KeyboardInterrupt
+
+        ledger._database._kept = Cursor()
+        with pytest.raises(KeyboardInterrupt):
+            ledger.reserve(claim("a"))
+        ledger._database._kept = kept
+        assert not ledger._database._raw.in_transaction
+        ask(other, place, claim("a"))
+        ask(ledger, place, claim("b"))
+
+
+def test_closing_waits_for_who_writes(place):
+    """The driver does not survive it otherwise; nobody who waits for a turn opens it again."""
+    ledger, late = place.new(), []
+
+    def wait():
+        with suppress(LedgerError), ledger._reading():
+            pass
+
+    def close(step):
+        if step == "before the commit of reserve":
+            late[:] = [threading.Thread(target=one) for one in (wait, ledger.close)]
+            for one in late:
+                one.start()
+                one.join(timeout=0.05)
+                assert one.is_alive()
+
+    with at_steps(close):
+        assert ledger.reserve(claim("a")).seq
+    for one in late:
+        one.join(timeout=30)
+        assert not one.is_alive()
+    assert ledger._database._raw is None
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.reserve(claim("b"))
+    with place.open() as again:
+        assert [one.key for one in again.pending] == ["a"]
+
+
+def test_a_ledger_stays_where_it_was_opened(tmp_path, monkeypatch):
+    """Also for the connections that are made later, from another folder."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    new_ledger("ledger.db").close()
+    with Ledger("ledger.db") as ledger:
+        monkeypatch.chdir(tmp_path / "two")
+        assert ledger.policy == ("policy-1", 1)
+        ledger._database.before_fork()
+        ledger._database.after_fork()
+        ledger._process = 0
+        ledger.reserve(claim("a"))
+        assert ledger.head_path.is_file()
+    assert not list(Path().iterdir())

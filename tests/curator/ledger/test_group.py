@@ -387,6 +387,50 @@ def test_who_is_interrupted_before_it_leads_leaves_the_lead(ledger):
     ledger.reserve(claim("a"))
 
 
+class Interrupted:
+    """A lock that lets go, and at its nth use a signal is told then."""
+
+    def __init__(self, lock, at):
+        self._lock, self._at, self.used = lock, at, 0
+
+    def __enter__(self):
+        self._lock.acquire()
+
+    def __exit__(self, *_):
+        self._lock.release()
+        self.used += 1
+        if self.used == self._at:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("quick", [None, lambda: None, lambda: 1])
+@pytest.mark.parametrize("at", range(1, 6))
+def test_an_interrupt_anywhere_keeps_nobody_waiting(quick, at):
+    """Wherever the queue is changed: the next one leads, be it another thread."""
+
+    def write(take):
+        for member in take():
+            member.decide(Changes())
+
+    group = Group(write, lambda _, quick: quick())
+    group._mutex = Interrupted(group._mutex, at)
+    with contextlib.suppress(KeyboardInterrupt):
+        group.do("one", lambda _: 1, quick)
+    group._mutex = group._mutex._lock
+    assert (group._led, group._waiting) == (0, [])
+    got = []
+    other = threading.Thread(target=lambda: got.append(group.do("two", lambda _: 2)), daemon=True)
+    other.start()
+    other.join(timeout=30)
+    assert got == [2]
+
+
+class Changes:
+    """A transaction in which nothing is changed."""
+
+    changes = 0
+
+
 def test_a_closed_ledger_says_so_each_time(place):
     """Whoever leads there fails alone, and leaves the lead to the next."""
     ledger = place.new()

@@ -118,10 +118,15 @@ class Anchor:
 
     def __enter__(self) -> None:
         try:
-            fcntl.flock(self._file, _TRY)
-        except BlockingIOError:
-            self._wait()
-        self._alone = True
+            try:
+                fcntl.flock(self._file, _TRY)
+            except BlockingIOError:
+                self._wait()
+            self._alone = True
+        except BaseException:  # an interrupt may come when it has the lock
+            with suppress(OSError, ValueError):
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+            raise
 
     def __exit__(self, *_: object) -> None:
         self._alone, self._page = False, b""

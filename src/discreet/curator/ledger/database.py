@@ -29,7 +29,8 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
@@ -66,11 +67,12 @@ class Database:
     """
 
     def __init__(self, address: str) -> None:
-        self.address = address
         self.is_file = not address.startswith(("postgresql://", "postgres://"))
+        self.address = str(Path(address).absolute()) if self.is_file else address
         self._statements: dict[int, Statement] = {}
         self.texts = Texts(self)
-        self._lock, self._owner = threading.Lock(), 0
+        self._lock: Any = threading.RLock()  # taken once by each: it knows who has it
+        self._let_go = False
         self._raw: Any = None
         self._glancing = threading.Lock()
         self._reader: Any = None
@@ -84,6 +86,7 @@ class Database:
         _OPEN.add(self)
 
     def _connect(self) -> None:
+        self.insist_open()
         self._engine = sqlite(self.address) if self.is_file else postgres(self.address)
         self.dialect = self._engine.dialect
         self.process = os.getpid()
@@ -114,32 +117,32 @@ class Database:
             self._engine.dispose()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database, once no other thread uses it; who waits for it finds it closed.
+
+        SQLite's driver does not survive it that a connection is closed while it runs a statement.
+        """
         self._closed = True
-        with failing("could not be closed"), self._glancing:
+        with failing("could not be closed"), self._lock, self._glancing:
             self._drop()
 
-    def turn(self) -> Self:
-        """Keep every other thread from using the connection, as a context."""
-        return self
-
-    def outside(self) -> int:
-        """This thread; LedgerError where it is in the middle of a transaction."""
-        me = threading.get_ident()
-        if self._owner == me:
-            raise LedgerError("the ledger is in the middle of a transaction; nothing was changed")
-        return me
-
-    def __enter__(self) -> None:
+    def insist_open(self) -> None:
+        """LedgerError where it was closed."""
         if self._closed:
             raise LedgerError(_CLOSED)
-        me = self.outside()
-        self._lock.acquire()
-        self._owner = me
 
-    def __exit__(self, *_: object) -> None:
-        self._owner = 0
-        self._lock.release()
+    def turn(self) -> Any:
+        """Keep every other thread from using the connection, as a context.
+
+        It is the lock itself: no interrupt comes between having it and giving it back.
+        """
+        self.insist_open()
+        self.outside()
+        return self._lock
+
+    def outside(self) -> None:
+        """LedgerError where this thread is in the middle of a transaction."""
+        if self._lock._is_owned():  # noqa: SLF001 - what a condition asks, too
+            raise LedgerError("the ledger is in the middle of a transaction; nothing was changed")
 
     def writing(self) -> _Transaction:
         """One transaction with no other writer beside it; a cursor. It is the caller's to commit.
@@ -234,8 +237,8 @@ class Database:
             self._connect()
         self._same()
         cursor, texts, written = self._kept, self.texts, False
-        cursor.execute("BEGIN IMMEDIATE")
         try:
+            cursor.execute("BEGIN IMMEDIATE")
             for placed, values, rows in steps:
                 if cursor.execute(texts[placed], values).rowcount != rows:
                     return False
@@ -284,8 +287,7 @@ class Database:
                 return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
         self.outside()
         with self._glancing:
-            if self._closed:
-                raise LedgerError(_CLOSED)
+            self.insist_open()
             if self._reader is None:
                 self._reader = opened(self.address, "query_only = ON")
             return self.run(self._reader.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
@@ -333,7 +335,8 @@ class Database:
 
     def before_fork(self) -> None:
         """Wait for the threads and let go of the connection; not in the middle of a transaction."""
-        if self._owner != threading.get_ident():
+        self._let_go = not self._lock._is_owned()  # noqa: SLF001 - what a condition asks, too
+        if self._let_go:
             self._lock.acquire()
             self._glancing.acquire()
             with suppress(LedgerError), failing("could not be closed"):
@@ -341,7 +344,7 @@ class Database:
 
     def after_fork(self) -> None:
         """Go on, in the parent and in the child."""
-        if self._owner != threading.get_ident():
+        if self._let_go:
             self._glancing.release()
             self._lock.release()
 

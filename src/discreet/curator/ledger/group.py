@@ -51,7 +51,7 @@ class Member:
         quick: does it in one go, where that is enough; None where it is not.
     """
 
-    __slots__ = ("_act", "_error", "_got", "_quick", "name", "over", "state", "woken")
+    __slots__ = ("_act", "_error", "_got", "_quick", "name", "over", "state", "thread", "woken")
 
     def __init__(
         self, name: str, act: Callable[[Writing], Any], quick: Quick | None = None
@@ -61,6 +61,7 @@ class Member:
         self._error: BaseException | None = None
         self.over = False
         self.state = _WAITS
+        self.thread = threading.get_ident()
         self.woken = threading.Lock()
         self.woken.acquire()
 
@@ -113,69 +114,68 @@ class Group:
         """In a child nobody waits and nobody leads: those threads are the parent's."""
         self._mutex = threading.Lock()
         self._waiting: list[Member] = []
-        self._led = False
+        self._led = 0  # by which thread
 
     def do(self, name: str, act: Callable[[Writing], Any], quick: Quick | None = None) -> Any:
         """Have something written, together with whatever else waits; what it returns.
 
         Who finds nobody writing tries to write alone in one go, before anything else.
         """
-        if quick is not None and self._enter():
-            try:
+        member = Member(name, act, quick)
+        try:
+            if quick is not None and self._enter():
                 passed(name, ("is queued",))
                 got = self._alone(name, quick)
-            except BaseException:
-                self._pass_on()
-                raise
-            if got is not None:
-                self._pass_on()
-                return got
-            return self._through(self._led_by(Member(name, act)))
-        member = Member(name, act, quick)
-        with self._mutex:
-            self._waiting.append(member)
-            if not self._led:
-                self._led, member.state = True, _LEADS
-        return self._through(member, name)
+                if got is not None:
+                    self._pass_on()
+                    return got
+                member = Member(name, act)
+                self._led_by(member)
+            else:
+                leads = self._queue(member)
+                passed(name, ("is queued",))
+                if not leads:
+                    member.woken.acquire()
+            if not member.over:
+                self._lead(member)
+            return member.result()
+        except BaseException:  # interrupted, wherever that was: nobody may wait for it
+            self._abandon(member)
+            raise
 
-    def _led_by(self, member: Member) -> Member:
+    def _enter(self) -> bool:
+        """Lead, if nobody else does; whether one does."""
+        me = threading.get_ident()
+        with self._mutex:
+            if self._led not in (0, me):
+                return False
+            self._led = me
+        return True
+
+    def _led_by(self, member: Member) -> None:
         """It leads already, and is the first of those who wait."""
         with self._mutex:
             member.state = _LEADS
             self._waiting.insert(0, member)
-        return member
 
-    def _through(self, member: Member, *queued: str) -> Any:
-        """Wait until a member was written, or lead; what it gets."""
-        leads = member.state == _LEADS
-        try:
-            for name in queued:
-                passed(name, ("is queued",))
-            if not leads:
-                member.woken.acquire()
-            if not member.over:
-                self._lead(member)
-        except BaseException:  # interrupted, wherever that was: nobody may wait for it
-            self._abandon(member)
-            raise
-        return member.result()
-
-    def _enter(self) -> bool:
-        """Lead, if nobody does; whether one does."""
+    def _queue(self, member: Member) -> bool:
+        """Wait; or lead, if nobody else does; whether it does."""
         with self._mutex:
-            if self._led:
-                return False
-            self._led = True
-        return True
+            self._waiting.append(member)
+            leads = self._led in (0, member.thread)
+            if leads:
+                self._led, member.state = member.thread, _LEADS
+        return leads
 
     def _abandon(self, member: Member) -> None:
         """It does not come back: out of the queue with it; and if it was to lead, another does."""
         with self._mutex:
-            if member.state == _WAITS:
+            if member in self._waiting:
                 self._waiting.remove(member)
-            leads = member.state == _LEADS
+            leads = member.state == _LEADS or self._led == member.thread
+            member.state = _TAKEN
         if leads:
-            self._leave(member)
+            self._pass_on()
 
     def _lead(self, leader: Member) -> None:
         taken: list[Member] = []
@@ -198,11 +198,13 @@ class Group:
                     member.fail(_unknown(interrupt))
             raise
         finally:
-            self._leave(leader)
-            for member in taken:
-                member.over = True
-                if member is not leader:
-                    member.woken.release()
+            try:
+                self._leave(leader)
+            finally:  # an interrupt there keeps nobody waiting
+                for member in taken:
+                    member.over = True
+                    if member is not leader:
+                        member.woken.release()
 
     def _apart(self, members: Sequence[Member], error: Exception) -> None:
         """Nothing was written: each in a transaction of its own."""
@@ -229,8 +231,8 @@ class Group:
     def _pass_on(self) -> None:
         """Let the first of those who wait lead."""
         with self._mutex:
-            self._led = bool(self._waiting)
-            if self._led:
+            self._led = self._waiting[0].thread if self._waiting else 0
+            if self._waiting:
                 self._waiting[0].state = _LEADS
                 self._waiting[0].woken.release()
 

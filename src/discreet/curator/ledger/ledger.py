@@ -72,7 +72,7 @@ class Ledger:
         clock: Callable[[], datetime] = _now,
     ) -> None:
         self.address = str(address)
-        self.head_path = head_path(self.address, head)
+        self.head_path = head_path(self.address, head).absolute()
         self._clock = clock
         self._connect()
         self.anchor()
@@ -107,7 +107,7 @@ class Ledger:
         """A ledger without its head file, for looking at one that does not open otherwise."""
         made = cls.__new__(cls)
         made.address = str(address)
-        made.head_path = head_path(made.address, head)
+        made.head_path = head_path(made.address, head).absolute()
         made._clock = _now  # noqa: SLF001 - its own
         made._connect()  # noqa: SLF001 - its own
         return made
@@ -156,10 +156,10 @@ class Ledger:
             raise
 
     def close(self) -> None:
-        """Let go of the database and the head file."""
+        """Let go of the database and the head file, once no other thread uses them."""
+        self._database.close()
         if self._anchor is not None:
             self._anchor.close()
-        self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -247,6 +247,7 @@ class Ledger:
 
     def _written_in(self) -> Anchor:
         """The head file, of this process."""
+        self._database.insist_open()  # it may have been closed while this waited
         self._own()
         if self._anchor is None:
             raise LedgerError("this ledger was opened without its head file: it can be read only")
