@@ -91,6 +91,19 @@ def test_what_an_old_ledger_holds_is_kept(either):
         verified(ledger)
 
 
+def test_a_question_of_no_entry_is_not_lost_on_the_way(either):
+    """Nobody charged it, and the new tables have no place that would show it."""
+    old_ledger(either, 4)
+    row = {"key": "a", "digest": "d", "canon": "c", "size": 1, "analyst": "ann", "state": "done"}
+    database = Database(either.address)
+    with database.defining() as connection:
+        connection.execute(insert(t.old_question), {**row, "answer": "free", "seq": 7})
+    database.close()
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="a question of no entry"):
+            either.open()
+
+
 def test_a_migration_happens_once_and_as_a_whole(place, monkeypatch):
     """A step that fails leaves the old version; nobody finds half of a step."""
     old_ledger(place, 1)

@@ -30,6 +30,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    func,
     insert,
     select,
     update,
@@ -229,6 +230,13 @@ def _together(connection: Connection) -> None:
         log, old_question, log.c.seq == old_question.c.seq, isouter=True
     )
     connection.execute(insert(entry).from_select([column.name for column in entry.c], rows))
+    asked_of = (select(func.count()).select_from(of) for of in (old_question, question))
+    before, kept = (connection.execute(count).scalar_one() for count in asked_of)
+    if before != kept:  # it would be gone, and nothing would show that it was there
+        raise LedgerError(
+            "this ledger holds a question of no entry of its log: it was changed. Restore it from "
+            "a backup; nothing was charged"
+        )
     old_question.drop(connection)
     log.drop(connection)
 
