@@ -425,6 +425,32 @@ def test_an_interrupt_anywhere_keeps_nobody_waiting(quick, at):
     assert got == [2]
 
 
+def test_an_interrupt_while_they_are_woken_wakes_them_all():
+    from discreet.curator.ledger import group as module
+
+    class Told:
+        """A lock that is let go of, and a signal is told then, once."""
+
+        held = True
+
+        def locked(self):
+            return self.held
+
+        def release(self):
+            self.held = False
+            raise KeyboardInterrupt
+
+    group = Group(lambda take: [member.decide(Changes()) for member in take()])
+    group._waiting = members = [module.Member(name, lambda _: 1) for name in "abc"]
+    members[0].woken = told = Told()
+    with pytest.raises(KeyboardInterrupt):
+        group.do("d", lambda _: 1)
+    assert not told.held
+    assert [member.over for member in members[:3]] == [True] * 3
+    assert not any(member.woken.locked() for member in members[:3])
+    assert (group._led, group._waiting) == (0, [])
+
+
 class Changes:
     """A transaction in which nothing is changed."""
 

@@ -200,11 +200,12 @@ class Group:
         finally:
             try:
                 self._leave(leader)
-            finally:  # an interrupt there keeps nobody waiting
-                for member in taken:
-                    member.over = True
-                    if member is not leader:
-                        member.woken.release()
+            finally:  # an interrupt there, or here, keeps nobody waiting
+                try:
+                    _wake(taken)
+                except BaseException:
+                    _wake(taken)
+                    raise
 
     def _apart(self, members: Sequence[Member], error: Exception) -> None:
         """Nothing was written: each in a transaction of its own."""
@@ -235,6 +236,14 @@ class Group:
             if self._waiting:
                 self._waiting[0].state = _LEADS
                 self._waiting[0].woken.release()
+
+
+def _wake(members: Sequence[Member]) -> None:
+    """It is over for all of them; to be told it twice is no harm."""
+    for member in members:
+        member.over = True
+        if member.woken.locked():
+            member.woken.release()
 
 
 def tell_failed(members: Sequence[Member], error: BaseException) -> None:
