@@ -335,16 +335,17 @@ class Database:
 
     def before_fork(self) -> None:
         """Wait for the threads and let go of the connection; not in the middle of a transaction."""
-        self._let_go = not self._lock._is_owned()  # noqa: SLF001 - what a condition asks, too
-        if self._let_go:
+        if not self._lock._is_owned():  # noqa: SLF001 - what a condition asks, too
             self._lock.acquire()
             self._glancing.acquire()
+            self._let_go = True
             with suppress(LedgerError), failing("could not be closed"):
                 self._drop()
 
     def after_fork(self) -> None:
         """Go on, in the parent and in the child."""
-        if self._let_go:
+        if self._let_go:  # by this thread: it has the lock in either case
+            self._let_go = False
             self._glancing.release()
             self._lock.release()
 
