@@ -12,6 +12,7 @@ from sqlalchemy import bindparam, select, text
 from tests.curator.ledger.harness import UNIT, ask, claim, new_ledger
 from tests.curator.ledger.test_faults import at_steps
 
+from discreet.curator.ledger import database as module
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.compiled import Statement
 from discreet.curator.ledger.connecting import failing
@@ -322,3 +323,27 @@ def test_a_ledger_stays_where_it_was_opened(tmp_path, monkeypatch):
         ledger.reserve(claim("a"))
         assert ledger.head_path.is_file()
     assert not list(Path().iterdir())
+
+
+def test_two_threads_that_fork_at_once(place):
+    """Each lets go of what it holds itself: both end, and the ledger goes on."""
+    with place.new() as ledger:
+        gc.collect()  # no other is open
+        with ledger._database.turn():
+            forks = [threading.Thread(target=_forked, daemon=True) for _ in range(2)]
+            for one in forks:
+                one.start()
+                one.join(timeout=0.05)
+        for one in forks:
+            one.join(timeout=30)
+            assert not one.is_alive()
+        asked = threading.Thread(target=_asks, args=(ledger, place, "a"), daemon=True)
+        asked.start()
+        asked.join(timeout=30)
+        assert ledger.accounts["staff"].spent.main == 10 * UNIT
+
+
+def _forked():
+    """What happens around a fork."""
+    module._before_fork()
+    module._after_fork()

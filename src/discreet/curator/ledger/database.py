@@ -351,18 +351,19 @@ class Database:
 
 
 _OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
-_FORKING: list[Database] = []
+_FORKING: dict[int, list[Database]] = {}
+"""By the thread that forks: two may do so at once."""
 
 
 def _before_fork() -> None:
-    _FORKING.extend(_OPEN)
-    for database in _FORKING:
+    held = _FORKING[threading.get_ident()] = list(_OPEN)
+    for database in held:
         database.before_fork()
 
 
 def _after_fork() -> None:
-    while _FORKING:
-        _FORKING.pop().after_fork()
+    for database in _FORKING.pop(threading.get_ident(), ()):
+        database.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
