@@ -68,7 +68,7 @@ def test_it_writes_what_a_transaction_writes(place, monkeypatch):
     for one, other in ((told[0], told[2]), (told[1], told[3])):
         assert one.keys() == other.keys()
         assert {k for k in one if one[k] != other[k]} <= {
-            "salt", "key", "digest", "canon", "info", "answer",
+            "salt", "key", "digest", "canon", "info", "answer", "noise",
         }  # fmt: skip
     one, other = rows[-2:]
     assert {k for k in one if one[k] != other[k]} == {"key", "digest", "canon", "answer", "seq"}

@@ -64,6 +64,7 @@ CHANGES = [
     "UPDATE discreet_entry SET answer = '@w' WHERE key = 'b'",
     "UPDATE discreet_entry SET state = 'done', noise = NULL, answer = 'x' WHERE key = 'w'",
     "UPDATE discreet_entry SET state = 'reserved', noise = x'00', answer = NULL WHERE key = 'a'",
+    "UPDATE discreet_entry SET noise = zeroblob(32) WHERE key = 'w'",
     "UPDATE discreet_entry SET canon = 'other' WHERE key = 'a'",
     "UPDATE discreet_entry SET size = size + 1 WHERE key = 'a'",
     "UPDATE discreet_entry SET digest = 'x' WHERE key = 'w'",
@@ -84,6 +85,15 @@ def test_every_change_of_a_table_is_found(full, change):
     assert full._database._raw.execute(change).rowcount > 0
     with pytest.raises(LedgerError):
         verified(full)
+
+
+def test_a_noise_key_that_was_changed_is_not_used(full):
+    """Somebody who puts a known key in its place would know the noise."""
+    waiting = full.reserve(claim("w"))
+    assert waiting.resumed
+    full._database._raw.execute("UPDATE discreet_entry SET noise = zeroblob(32) WHERE key = 'w'")
+    with pytest.raises(LedgerError, match=r"noise key of the question 'w' was changed"):
+        full.reserve(claim("w"))
 
 
 def test_every_change_of_every_entry_is_found(full):

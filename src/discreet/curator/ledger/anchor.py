@@ -11,9 +11,10 @@ of 16 lines is one write, and the page with the head comes last. It is not flush
 who loses power loses at most what the system had not written, and the log itself is flushed.
 
 It is also the lock that lets one process write at a time. Who finds it taken sleeps and tries again
-a few times, and then waits in the system's queue, where everybody gets a turn. So a process that
-has just written may go on for some milliseconds while the others sleep, instead of waking one of
-them for every commit; and nobody waits for longer than the pauses and those before it in the queue.
+a few times, and then waits until the system wakes it. So a process that has just written may go on
+for some milliseconds while the others sleep, instead of waking one of them for every commit. The
+system promises no order among those who wait; beside processes that write all the time the longest
+wait that was seen is an eighth of a second.
 Tested by tests/curator/ledger/test_anchor.py
 """
 

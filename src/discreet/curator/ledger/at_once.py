@@ -31,7 +31,7 @@ from sqlalchemy import text
 
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.anchor import Anchor
-from discreet.curator.ledger.chain import Head, canonical, follows
+from discreet.curator.ledger.chain import Head, canonical, follows, noise_mark
 from discreet.curator.ledger.charging import said
 from discreet.curator.ledger.compiled import Placed
 from discreet.curator.ledger.database import Database
@@ -265,7 +265,8 @@ def reserve_at_once(
         return None
     reached("in reserve")
     noise = new_key()
-    head = once.charge(anchor, claim, paid, canonical(said(claim, paid, now())), noise)
+    body = said(claim, paid, now()) | {"noise": noise_mark(noise)}
+    head = once.charge(anchor, claim, paid, canonical(body), noise)
     if head is None:
         return None
     return Pending(claim.key, noise, head.seq, head.hash, resumed=False)

@@ -19,7 +19,16 @@ from typing import Any, NamedTuple
 from discreet.errors import LedgerError, ParameterError
 from discreet.noise.source import new_key
 
-__all__ = ["START", "Entry", "Head", "canonical", "checked", "follows", "new_salt"]
+__all__ = [
+    "START",
+    "Entry",
+    "Head",
+    "canonical",
+    "checked",
+    "follows",
+    "new_salt",
+    "noise_mark",
+]
 
 
 class Head(NamedTuple):
@@ -100,6 +109,15 @@ def checked(entries: Iterable[Entry], after: Head = START) -> Iterable[Entry]:
             raise LedgerError(f"the ledger was changed at or before its entry {wanted}")
         after = entry.head
         yield entry
+
+
+def noise_mark(noise: bytes) -> str:
+    """What the log says of a noise key, so that no other can be put in its place.
+
+    A key is 32 bytes that nobody can guess, so that this tells nothing of it, and nothing of the
+    noise once the key is erased.
+    """
+    return sha256(b"noise key " + noise).hexdigest()
 
 
 def new_salt() -> str:

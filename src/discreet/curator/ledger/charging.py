@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from discreet.curator.ledger.chain import new_salt
+from discreet.curator.ledger.chain import new_salt, noise_mark
 from discreet.curator.ledger.statements import FAILED, LARGEST, LOOK, WAITING
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.values import Charge, Charged, Claim, Done, Pending
@@ -56,6 +56,7 @@ def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | D
     if finer is not None:
         body["of"] = of = str(finer["key"])
     noise = new_key()
+    body["noise"] = noise_mark(noise)
     entry = on.charge(claim, "reserve", body, state="reserved", noise=noise, answer=None)
     return Pending(key, noise, entry.seq, entry.hash, resumed=False, of=of)
 

@@ -2,8 +2,9 @@
 
 `verified` finds any change, deletion, swap or truncation of the log up to a head that was exported
 or is in the head file (by the hash chain), and any difference between the log and the tables:
-a charge without entry, a total that was moved, an answer that was changed, a noise key that stayed;
-a person, a role, a scope, a password, a key that was changed, added, deleted or taken back.
+a charge without entry, a total that was moved, an answer that was changed, a noise key that stayed
+or was changed; a person, a role, a scope, a password, a key that was changed, added, deleted or
+taken back.
 Tested by tests/curator/ledger/test_verify.py
 """
 
@@ -16,7 +17,7 @@ from typing import Any
 
 from discreet.curator.ledger.admitted import Admitted, compare, follow
 from discreet.curator.ledger.amounts import Amount
-from discreet.curator.ledger.chain import START, Entry, Head, checked
+from discreet.curator.ledger.chain import START, Entry, Head, checked, noise_mark
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.statements import FAILED
 from discreet.curator.ledger.values import Account
@@ -35,6 +36,8 @@ class Asked:
     asked: tuple[Any, ...]
     state: str
     answer: str | None = None
+    noise: str | None = field(default=None, compare=False)
+    """The mark of its noise key, while it waits; early logs have none."""
 
 
 @dataclass(slots=True)
@@ -123,7 +126,9 @@ def _ask(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
         return
     if values["key"] in made.questions:
         raise LedgerError(f"entry {entry.seq} charges a question that was charged before")
-    asked = Asked((*(values[name] for name in _ASKED), entry.seq), "reserved")
+    asked = Asked(
+        (*(values[name] for name in _ASKED), entry.seq), "reserved", noise=values.get("noise")
+    )
     if entry.kind == "hit" or "of" in values:
         of = made.questions.get(values["of"])
         if of is None or of.state != "done":
@@ -221,6 +226,9 @@ def _compare_questions(made: Rebuilt, questions: Sequence[dict[str, Any]]) -> No
             raise LedgerError(f"the question {key!r} is not as the log says: it was changed")
         if (question["noise"] is not None) != (question["state"] == "reserved"):
             raise LedgerError(f"the question {key!r} has a noise key where it should not")
+        mark, noise = made.questions[key].noise, question["noise"]
+        if noise is not None and mark is not None and noise_mark(bytes(noise)) != mark:
+            raise LedgerError(f"the noise key of the question {key!r} was changed")
     if len(questions) != len(made.questions):
         missing = set(made.questions) - {question["key"] for question in questions}
         raise LedgerError(f"the question {missing.pop()!r} was deleted")

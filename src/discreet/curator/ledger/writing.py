@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 from discreet.curator.ledger import statements as s
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
-from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows
+from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows, noise_mark
 from discreet.curator.ledger.compiled import Placed
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
@@ -262,9 +262,15 @@ class Writing:
 
     def pending(self, row: Mapping[str, Any]) -> Pending:
         """A row that was charged and not answered, to be taken up again."""
-        entry = self._entry(int(row["seq"]))
-        of = str(entry.values().get("of", ""))
-        return Pending(row["key"], bytes(row["noise"]), entry.seq, entry.hash, resumed=True, of=of)
+        entry, noise = self._entry(int(row["seq"])), bytes(row["noise"])
+        said = entry.values()
+        if said.get("noise", noise_mark(noise)) != noise_mark(noise):  # early logs say nothing
+            raise LedgerError(
+                f"the noise key of the question {row['key']!r} was changed since it was charged; "
+                "`discreet ledger verify` tells whether anything else was. Nothing was charged"
+            )
+        of = str(said.get("of", ""))
+        return Pending(row["key"], noise, entry.seq, entry.hash, resumed=True, of=of)
 
     def done(self, row: Mapping[str, Any], hit: str) -> Done:
         """The answer of a row; of one that points at another, with this asking's own marks."""
