@@ -91,7 +91,7 @@ def test_floor_division_rounds_down(low, divisor):
     import duckdb
 
     text = exp.Select(expressions=[node]).from_(values).sql("duckdb")
-    got = [row[0] for row in duckdb.sql(text).fetchall()]
+    got = [row[0] for row in duckdb.execute(text).fetchall()]
     assert got == [n // divisor for n in range(low, low + 25)]
 
 

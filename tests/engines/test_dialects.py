@@ -30,7 +30,7 @@ DUCKDB = DIALECTS["duckdb"]
 
 
 def value(node):
-    return duckdb.sql(exp.Select(expressions=[node]).sql("duckdb")).fetchall()[0][0]
+    return duckdb.execute(exp.Select(expressions=[node]).sql("duckdb")).fetchall()[0][0]
 
 
 def test_all_dialects_are_known_to_sqlglot_by_their_names():
@@ -173,7 +173,7 @@ def test_duckdb_hashes_spread():
     for key in ("a", "b"):
         node = DUCKDB.own_hash(key, [(column("x", "t"), column("x", "t"))]).sql("duckdb")
         text = f'SELECT {node}, x FROM (VALUES {rows}) AS "t"(x)'
-        found = duckdb.sql(text).fetchall()
+        found = duckdb.execute(text).fetchall()
         assert len({h for h, _ in found}) > 19_990
         orders.append([x for _, x in sorted(found)])
     assert sum(a == b for a, b in zip(*orders, strict=True)) < 20

@@ -27,7 +27,7 @@ def test_a_connection_and_its_cursors_read_their_files_and_no_others(tmp_path):
 
 def test_words_of_duckdb_are_the_cause_and_not_the_message():
     with pytest.raises(EngineError, match="it failed") as caught, failing("it failed"):
-        duckdb.sql("SELECT CAST('SECRET' AS INTEGER)").fetchall()
+        duckdb.execute("SELECT CAST('SECRET' AS INTEGER)").fetchall()
     assert "SECRET" not in str(caught.value)
     assert "SECRET" in str(caught.value.__cause__)
     with pytest.raises(ParameterError, match="NUL"):

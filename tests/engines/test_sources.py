@@ -264,7 +264,7 @@ def test_an_unknown_option_is_named():
         (pl.Series([1]), "to_frame()"),
         (np.zeros(3, dtype=[("a", int)]), "pandas.DataFrame"),
         ([{"a": 1}], "from_pylist"),
-        (duckdb.sql("SELECT 1 AS a"), "connection"),
+        (duckdb.connect().sql("SELECT 1 AS a"), "connection"),
         ({"a": [1], "b": [1, 2]}, "one length"),
         ({"a": [1, "x"]}, "one type"),
         (object(), "of the type object"),

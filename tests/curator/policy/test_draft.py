@@ -102,7 +102,7 @@ def test_hints_are_of_names_and_only_comments(payroll):
 def test_types_where_the_file_has_them(tmp_path):
     path = tmp_path / "staff.parquet"
     for rows in (1, 1000):
-        duckdb.sql(
+        duckdb.execute(
             "COPY (SELECT i AS number, i > 3 AS fits, i / 7 AS share, DATE '2020-01-01' AS day, "
             "'a' AS word, [i] AS odd, i * 3 AS phone, "
             f"TIMESTAMP '2020-01-01' AS moment FROM range({rows}) t(i)) "
@@ -209,7 +209,7 @@ def test_proposals_are_values_too(payroll):
 
 def test_types_propose_where_names_do_not(tmp_path):
     path = tmp_path / "staff.parquet"
-    duckdb.sql(
+    duckdb.execute(
         "COPY (SELECT 1 AS year, 1.5 AS x, DATE '2020-01-01' AS y, true AS z, [1] AS odd) "
         f"TO '{path}' (FORMAT parquet)"
     )
