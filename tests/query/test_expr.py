@@ -22,6 +22,23 @@ def test_every_node_is_a_frozen_hashable_value():
         X.name = "y"
 
 
+def test_no_kind_of_node_hides_its_parts():
+    """Whatever walks through a question sees every column in it, of kinds that come later, too."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Late:
+        operand: "e.Expr | None"
+
+    with pytest.raises(TypeError, match=r"Late.operand"):
+        e._parts(Late)
+    for kind in typing.get_args(e.Expr):
+        held = {f.name: X if f.type == "Expr" else (X,) for f in dataclasses.fields(kind)
+                if str(f.type) in ("Expr", "tuple[Expr, ...]", "tuple[Literal, ...]")}  # fmt: skip
+        if kind not in (e.Case, e.Linear, e.Column, e.Literal):
+            others = {f.name: None for f in dataclasses.fields(kind) if f.name not in held}
+            assert len(list(e.children(kind(**held, **others)))) == len(held) > 0
+
+
 def test_children_are_found_wherever_they_are():
     one = e.Literal(1, Number(1, 1))
     case = e.Case(((F, X), (F, one)), one, Number(0, 9))

@@ -224,9 +224,9 @@ class Cost:
         if (self.epsilon is None) == (self.within is None):
             problem = "or --within must be said, one of the two; such as --epsilon 0.5"
             raise ParameterError("--epsilon", self.epsilon, problem)
-        if self.no_ledger and (self.budget is not None or self.less):
-            said = "--budget" if self.budget is not None else "--with-what-is-left"
-            raise ParameterError(said, self.budget, "needs a ledger; leave out --no-ledger")
+        _counted(self)
+        if self.no_ledger and self.less:
+            raise ParameterError("--with-what-is-left", None, _UNCOUNTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,10 +241,16 @@ class Price:
         """The epsilon; refuse what does not go together."""
         if self.epsilon is None:
             raise ParameterError("--epsilon", None, "is the price of a publication: say it")
-        if self.no_ledger and self.budget is not None:
-            problem = "needs a ledger; leave out --no-ledger"
-            raise ParameterError("--budget", self.budget, problem)
+        _counted(self)
         return self.epsilon
+
+
+_UNCOUNTED = "needs a ledger; leave out --no-ledger"
+
+
+def _counted(said: Cost | Price) -> None:
+    if said.no_ledger and said.budget is not None:
+        raise ParameterError("--budget", said.budget, _UNCOUNTED)
 
 
 @dataclass(frozen=True, slots=True)

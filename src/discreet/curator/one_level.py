@@ -33,8 +33,8 @@ def finest(release: Release) -> Release:
     """Of a roll-up the finest groups, of which all others are sums; other releases as they are."""
     if not is_rollup(release):
         return release
-    names = [release.columns.index(name) for name in release.keys]
-    places = [i for i, row in enumerate(release.rows) if all(row[n] is not None for n in names)]
+    wanted = set(release.keys)
+    places = [place for place, names in enumerate(_levels(release)) if names == wanted]
     return _rows(release, places) if places else release
 
 
@@ -51,10 +51,15 @@ def one_level(release: Release, by: Collection[str]) -> Release:
         return _one_marginal(release, by)
     if not is_rollup(release):
         return release
-    said = [{name for name in release.keys if row[name] is not None} for row in release]
+    said = _levels(release)
     wanted = set(by) if set(by) in said else set(release.keys)
     places = [place for place, names in enumerate(said) if names == wanted]
     return replace(_rows(release, places), raw={})
+
+
+def _levels(release: Release) -> list[set[str]]:
+    """For each row of a roll-up the keys that it is by: None stands for all values of a key."""
+    return [{name for name in release.keys if row[name] is not None} for row in release]
 
 
 def _one_marginal(release: Release, by: Collection[str]) -> Release:

@@ -286,14 +286,21 @@ Expr = (
 
 
 def _parts(kind: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the expressions that one of this kind has, and those of tuples of them."""
+    """The names of the expressions that one of this kind has, and those of tuples of them.
+
+    TypeError where a field may hold expressions in another way: they would be overlooked.
+    """
     named = {field.name: str(field.type) for field in fields(kind)}
     single = tuple(name for name, said in named.items() if said == "Expr")
-    several = ("tuple[Expr, ...]", "tuple[Literal, ...]")
-    return single, tuple(name for name, said in named.items() if said in several)
+    tuples = ("tuple[Expr, ...]", "tuple[Literal, ...]")
+    several = tuple(name for name, said in named.items() if said in tuples)
+    for name, said in named.items():
+        if name not in (*single, *several) and ("Expr" in said or "Literal" in said):
+            raise TypeError(f"{kind.__name__}.{name} is {said}, and may hold expressions")
+    return single, several
 
 
-_PARTS = {kind: _parts(kind) for kind in get_args(Expr)}
+_PARTS = {kind: _parts(kind) for kind in get_args(Expr) if kind not in (Linear, Case)}
 
 
 def children(node: Expr) -> Sequence[Expr]:
