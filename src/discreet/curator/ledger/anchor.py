@@ -195,22 +195,33 @@ class Anchor:
             head: the last entry.
             paid: numbers of accounts, each once, with units of epsilon or rho and of delta.
         """
-        page, last = self._read(0), max((one[0] for one in paid), default=0)
-        if len(page) < (2 + last) * _LINE:  # a line is new, or on another page
+        page, last = self._read(0), 1
+        for number, _, _ in paid:
+            last = max(last, 1 + number)
+        end = (1 + last) * _LINE
+        if len(page) < end:  # a line is new, or on another page
             self.advance(head, {n: self.spent(n) + Amount(m, d) for n, m, d in paid})
             return
-        new = bytearray(page[_LINE : (2 + last) * _LINE])
+        lines = [page[at : at + _LINE] for at in range(_LINE, end, _LINE)]
         for number, main, delta in paid:
-            at = number * _LINE
-            known = self._spent(1 + number, bytes(new[at : at + _LINE]))
-            most = Amount(known.main + main, known.delta + delta)
-            raw = _line(1 + number, f"{head.seq} {most.main} {most.delta}")
-            self._known[1 + number] = raw, most
-            new[at : at + _LINE] = raw
-        raw = _line(1, f"{head.seq} {head.hash}")
-        self._known[1] = raw, head
-        new[:_LINE] = raw
-        self._write(_LINE, bytes(new), page[_LINE:])
+            known = self._spent(1 + number, lines[number])
+            lines[number] = self._spending(
+                1 + number, head, Amount(known.main + main, known.delta + delta)
+            )
+        lines[0] = self._reaching(head)
+        self._write(_LINE, b"".join(lines), page[_LINE:])
+
+    def _reaching(self, head: Head) -> bytes:
+        """The line of a head that will be in the file."""
+        made = _line(1, f"{head.seq} {head.hash}")
+        self._known[1] = made, head
+        return made
+
+    def _spending(self, line: int, head: Head, most: Amount) -> bytes:
+        """The line of an account that will be in the file."""
+        made = _line(line, f"{head.seq} {most.main} {most.delta}")
+        self._known[line] = made, most
+        return made
 
     def advance(self, head: Head, spent: Mapping[int, Amount]) -> None:
         """Write what was reached; the caller holds the lock. What is behind changes nothing.
@@ -236,13 +247,9 @@ class Anchor:
                 most = amount
                 if not known.within(amount):
                     most = Amount(max(amount.main, known.main), max(amount.delta, known.delta))
-                raw = _line(line, f"{head.seq} {most.main} {most.delta}")
-                self._known[line] = raw, most
-                made.append((at, raw))
+                made.append((at, self._spending(line, head, most)))
         if not page and head.seq > self._head(old[_LINE : 2 * _LINE]).seq:
-            raw = _line(1, f"{head.seq} {head.hash}")
-            self._known[1] = raw, head
-            made.append((_LINE, raw))
+            made.append((_LINE, self._reaching(head)))
         if not made:
             return
         new = bytearray(old)
@@ -304,7 +311,7 @@ class Anchor:
 
 def _line(number: int, text: str) -> bytes:
     check = sha256(f"{number} {text}".encode("ascii", "replace")).hexdigest()[:_SUM]
-    made = f"{text} {check}".encode("ascii", "replace")
+    made = f"{text} {check}".ljust(_LINE - 1)
     if len(made) >= _LINE:
         raise LedgerError("a line of the head file is too long")
-    return made.ljust(_LINE - 1) + b"\n"
+    return f"{made}\n".encode("ascii", "replace")
