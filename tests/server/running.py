@@ -58,7 +58,7 @@ class Running:
     @property
     def app(self):
         """The application inside."""
-        return self.server.config.app._app.app
+        return self.server.config.app._app
 
     @property
     def address(self):

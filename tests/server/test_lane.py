@@ -1,12 +1,15 @@
-"""The short way of a question says what the route says."""
+"""The short way of a question says what the route says, and takes what is as usual alone."""
 
+import json
 import threading
 import time
 
 import pytest
 from tests.server.running import COUNT, running, weak
+from tests.server.wire import connected, head
 
-from discreet.server import lane
+from discreet.server import connections, lane
+from discreet.server.lane import Asked, Lane, Part
 
 BODIES = [
     {"question": COUNT, "epsilon": "0.01"},
@@ -63,26 +66,26 @@ def every(server):
 @pytest.mark.slow
 def test_the_short_way_says_what_the_route_says(folder, monkeypatch):
     weak(monkeypatch)
-    taken, usual = [], lane._usual
+    taken, answer = [], Lane.answer
 
-    def spied(*given):
-        found = usual(*given)
+    async def spied(*given):
+        found = await answer(*given)
         taken.append(found is not None)
         return found
 
     with running(folder / "policy.toml", deadlines=("1/20", "1/2")) as server:
-        monkeypatch.setattr(lane, "_usual", spied)
+        monkeypatch.setattr(Lane, "answer", spied)
         short = [told(one) for one in every(server)]
-        assert len(taken) > sum(taken) > 20
-        monkeypatch.setattr(lane, "_usual", lambda *_: None)
+        assert len(short) > len(taken) > sum(taken) > 10
+        monkeypatch.setattr(Lane, "read", lambda *_: Part.OTHER)
         routed = [told(one) for one in every(server)]
     assert short == routed
     assert {status for status, *_ in short} >= {200, 401, 402, 403, 415, 422}
 
 
 def test_it_is_the_way_of_questions_with_a_key_alone(server, monkeypatch):
-    taken, usual = [], lane._usual
-    monkeypatch.setattr(lane, "_usual", lambda *given: taken.append(1) or usual(*given))
+    taken, answer = [], Lane.answer
+    monkeypatch.setattr(Lane, "answer", lambda *given: taken.append(1) or answer(*given))
     assert server.ask(epsilon="0.01").status == 200
     assert taken == [1]
     assert server.post("/api/explain", {"question": COUNT}).status == 200
@@ -100,8 +103,8 @@ def test_a_revoked_key_is_refused_at_once(server):
 @pytest.mark.parametrize("held", ["turn", "reader"])
 def test_others_are_served_while_a_question_waits_for_the_ledger(server, monkeypatch, held):
     database = server.service.ledger._database
-    came, inner = threading.Event(), lane.asker
-    monkeypatch.setattr(lane, "asker", lambda request: came.set() or inner(request))
+    came, inner = threading.Event(), lane.by_header
+    monkeypatch.setattr(lane, "by_header", lambda *given: came.set() or inner(*given))
     seen = []
     asking = threading.Thread(target=lambda: seen.append(server.ask(epsilon="0.01").status))
     with database.turn() if held == "turn" else database._glancing:
@@ -114,3 +117,167 @@ def test_others_are_served_while_a_question_waits_for_the_ledger(server, monkeyp
     while server.service.access.keys("alice")[0].last_used is None:
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+# which bytes it takes
+
+
+def request(server, *more, line="POST /api/ask HTTP/1.1", body=None, length=None, who="alice"):
+    """The bytes of a question."""
+    said = json.dumps({"question": COUNT, "epsilon": "0.01"}).encode() if body is None else body
+    size = len(said) if length is None else length
+    lines = (f"Authorization: Bearer {server.keys[who]}", "Content-Type: application/json",
+             f"Content-Length: {size}")  # fmt: skip
+    return head(server, line, *lines, *more) + said
+
+
+def reader(server):
+    return server.server.config.http_protocol_class.lane.read
+
+
+@pytest.mark.parametrize(
+    "more",
+    [(), ("Connection: keep-alive",), ("X: ",), ("x-odd_Name.1:\tA b, c;d=\"e\" ",),
+     ("Accept: */*", "User-Agent: x/1 (y)", "Idempotency-Key: one"), ("Cookie: a=b",)],
+)  # fmt: skip
+def test_a_plain_question_is_taken(standing, more):
+    whole = request(standing, *more)
+    read = reader(standing)
+    found = read(whole)
+    assert isinstance(found, Asked)
+    assert found.question.question == COUNT
+    assert found.key == f"Bearer {standing.keys['alice']}"
+    assert found.named == ("one" if len(more) == 3 else None)
+    begins = whole.index(b"\r\n\r\n") + 4
+    assert {read(whole[:end]) for end in range(begins)} == {Part.OTHER}
+    assert {read(whole[:end]) for end in range(begins, len(whole))} == {Part.MORE}
+    assert read(whole + b" ") is Part.OTHER
+    assert read(whole + whole) is Part.OTHER
+    assert read(b"\r\n" + whole) is Part.OTHER
+
+
+OTHERS = [
+    {"line": "POST /api/ask HTTP/1.0"},
+    {"line": "POST /api/ask HTTP/1.1 "},
+    {"line": "POST  /api/ask HTTP/1.1"},
+    {"line": "POST /api/ask?x=1 HTTP/1.1"},
+    {"line": "POST /api/ask/ HTTP/1.1"},
+    {"line": "POST /api/%61sk HTTP/1.1"},
+    {"line": "POST http://localhost/api/ask HTTP/1.1"},
+    {"line": "post /api/ask HTTP/1.1"},
+    {"line": "PUT /api/ask HTTP/1.1"},
+    {"more": ("Transfer-Encoding: chunked",)},
+    {"more": ("transfer-encoding:",)},
+    {"more": ("Expect: 100-continue",)},
+    {"more": ("Connection: close",)},
+    {"more": ("Connection: keep-alive, Upgrade", "Upgrade: h2c")},
+    {"more": ("Upgrade: h2c",)},
+    {"more": ("Content-Length: 5",)},
+    {"more": ("content-length: 56",)},
+    {"more": ("Authorization: Bearer x",)},
+    {"more": ("HOST: localhost",)},
+    {"more": ("Idempotency-Key: a", "idempotency-key: a")},
+    {"more": ("Idempotency-Key: no good",)},
+    {"more": ("Idempotency-Key: ",)},
+    {"more": ("X : a",)},
+    {"more": (" X: a",)},
+    {"more": ("X",)},
+    {"more": (": a",)},
+    {"more": ("X: a\x00",)},
+    {"more": ("X: a\x7f",)},
+    {"more": ("X: \xe9",)},
+    {"more": ("X: a\n b",)},
+    {"more": ("X: a\r b",)},
+    {"more": ("X: a\r\n b",)},
+    {"more": ("X\xff: a",)},
+    {"more": ("X: " + "x" * 9000,)},
+    {"length": "+56"},
+    {"length": "056"},
+    {"length": "5_6"},
+    {"length": "56 56"},
+    {"length": "56,56"},
+    {"length": 0, "body": b""},
+    {"length": 65_537},
+    {"length": "1" + "0" * 20},
+    {"body": b"null"},
+    {"body": b'{"question": "x", "question": "y"}'},
+    {"body": b'{"question": "x", "epsilon": NaN}'},
+    {"body": b'\xef\xbb\xbf{"question": "x"}'},
+]
+
+
+@pytest.mark.parametrize("given", OTHERS, ids=str)
+def test_whatever_differs_is_left_to_the_route(standing, given):
+    said = {name: value for name, value in given.items() if name != "more"}
+    read = reader(standing)
+    assert read(request(standing, *given.get("more", ()), **said)) is Part.OTHER
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1:x", "", "localhost@evil.example"])
+def test_another_host_is_left_to_the_route(standing, host):
+    whole = request(standing)
+    read = reader(standing)
+    said = f"127.0.0.1:{standing.port}".encode()
+    assert isinstance(read(whole.replace(said, b"LocalHost:1")), Asked)
+    assert read(whole.replace(said, host.encode())) is Part.OTHER
+
+
+def test_no_head_takes_long_to_be_told_from_others(standing):
+    read = reader(standing)
+    line = b"POST /api/ask HTTP/1.1\r\n"
+    began = time.process_time()
+    for odd in (b"a" * 60_000, b"a:" + b" " * 60_000, b"a: b\r\n" * 10_000, b"a:\t \r" * 10_000):
+        for end in (b"", b"\x00\r\n\r\n"):
+            assert read(line + odd + end) is Part.OTHER
+    assert time.process_time() - began < 1
+
+
+# one connection
+
+
+def answering(server):
+    """Wait until something is being answered."""
+    until = time.monotonic() + 30
+    while not server.app.state.guard.running:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+def test_requests_on_one_connection(server):
+    """Of the lane and of the route in turn, in pieces, and several at once; each is answered."""
+    whole, free = request(server), head(server)
+    explain = request(server, line="POST /api/explain HTTP/1.1")
+    begins = whole.index(b"\r\n\r\n") + 4
+    with connected(server) as wire:
+        for parts in (
+            [whole], [free], [whole[:begins], whole[begins:]], [whole[:40], whole[40:]],
+            [whole[:-1], whole[-1:]], [explain], [whole],
+        ):  # fmt: skip
+            for part in parts:
+                wire.say(part)
+                time.sleep(0.01)
+            assert wire.hear().status == 200
+        wire.say(whole[:-1])
+        time.sleep(3 * connections._MOMENT)  # too late for the lane, and still a request
+        wire.say(whole[-1:])
+        assert wire.hear().status == 200
+        wire.say(whole)
+        answering(server)
+        wire.say(free)  # while that is being answered
+        both = b""
+        while not both.endswith(b'{"live":true}'):
+            both += wire.made.recv(65536)
+    first, last = both.split(b"HTTP/1.1 200 OK\r\n")[1:]
+    assert b'"release":' in first
+    assert b'"release":' not in last
+
+
+def test_what_is_being_answered_ends_before_its_connection(server):
+    with connected(server) as wire:
+        wire.say(request(server, body=json.dumps(
+            {"question": COUNT, "epsilon": "0.01", "deadline": 0.5}).encode()))  # fmt: skip
+        answering(server)
+        server.server.should_exit = True
+        answer = wire.hear()
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
+        assert wire.ended()

@@ -221,8 +221,10 @@ def test_a_body_is_json_and_says_so(server, kind):
 # slow ones, and many
 
 
-def test_a_slow_body_is_cut_off(server):
-    begin = head(server, "POST /api/explain HTTP/1.1", "Content-Length: 100")
+@pytest.mark.parametrize("path", ["/api/explain", "/api/ask"])
+def test_a_slow_body_is_cut_off(server, path):
+    lines = (f"Authorization: Bearer {server.keys['alice']}", "Content-Type: application/json")
+    begin = head(server, f"POST {path} HTTP/1.1", *lines, "Content-Length: 100")
     with connected(server) as wire:
         began = time.monotonic()
         wire.say(begin + b"{")
@@ -332,10 +334,11 @@ def test_its_own_names_are_known(server, host):
         ("X: a\nY: b\rZ: c",),
     ],
 )  # fmt: skip
-def test_what_two_readers_would_read_in_two_ways(server, lines):
+@pytest.mark.parametrize("path", ["/api/explain", "/api/ask"])
+def test_what_two_readers_would_read_in_two_ways(server, lines, path):
     """Refused, and what follows in the same connection is never taken for a request."""
     smuggled = head(server, "GET /health/live HTTP/1.1")
-    request = head(server, "POST /api/explain HTTP/1.1", *lines) + b"0\r\n\r\n" + smuggled
+    request = head(server, f"POST {path} HTTP/1.1", *lines) + b"0\r\n\r\n" + smuggled
     with connected(server) as wire:
         wire.say(request)
         answer = wire.hear()

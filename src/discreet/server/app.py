@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -17,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from discreet.curator.access import Credential
 from discreet.errors import DiscreetError
 from discreet.server.api import (
     datasets,
@@ -36,6 +36,7 @@ from discreet.server.page import analyst, assets, auditor, frame, owner, signing
 from discreet.server.problems import KINDS, Problem, problem_of
 from discreet.server.service import Service
 from discreet.server.together import Busy, SharedBuckets, Together
+from discreet.server.workers import Workers
 
 __all__ = ["PUBLIC", "described", "make_app"]
 
@@ -65,29 +66,29 @@ def make_app(service: Service, together: Together | None = None) -> Guard:
         share = max(workers - 1, 1)  # with however many keys: others find a worker, too
         app.state.places = Turns(workers, each=share, line=part(64), longest=wait)
         app.state.turns = Turns(2 * workers, each=part(2), line=part(8), longest=wait)
-        app.state.workers = ThreadPoolExecutor(workers, thread_name_prefix="question")
+        app.state.workers = Workers(workers)
         await asyncio.to_thread(service.warm)
         app.state.ready = True
         try:
             yield
         finally:
             app.state.ready = False
-            app.state.workers.shutdown(wait=True)
+            app.state.workers.end()
             service.close()
 
     app = _bare(living)
     app.openapi_schema = described()
-    server = service.settings.server
     app.state.service = service
     app.state.ready = False
     buckets = None if together is None else SharedBuckets(together)
     app.state.alone = Alone(None if together is None else Busy(together))
-    app.state.rate = Rate(server.requests_per_minute, "requests", buckets=buckets)
+    app.state.rate = Rate(service.settings.server.requests_per_minute, "requests", buckets=buckets)
     app.state.guesses = Rate(30, "wrong keys", buckets=buckets)
     logins = service.settings.login_per_minute
     app.state.logins = Rate(logins, "tries to sign in", buckets=buckets)
     _failures(app)
-    guard = app.state.guard = Guard(Lane(app, _failed), service.settings)
+    guard = app.state.guard = Guard(app, service.settings)
+    guard.lane = Lane(guard, app.state, partial(_failed_at, service))
     return guard
 
 
@@ -154,8 +155,10 @@ def _answer(request: Request, problem: Problem) -> Response:
     """What is told of a problem; the owner's file has what is not told."""
     if problem.hidden is not None:
         service_of(request).note(problem.hidden)
-    if frame.is_page(request):
-        return frame.failed(request, problem)
+    return frame.failed(request, problem) if frame.is_page(request) else _plain(problem)
+
+
+def _plain(problem: Problem) -> Response:
     return JSONResponse(problem.told(), problem.status, headers=dict(problem.headers))
 
 
@@ -163,6 +166,14 @@ def _failed(request: Request, error: Exception) -> Response:
     """What is told of whatever was raised."""
     who = getattr(request.state, "who", None)
     return _answer(request, problem_of(error, owner=who is not None and who.person.role == "owner"))
+
+
+def _failed_at(service: Service, error: Exception, who: Credential | None) -> Response:
+    """The same, where there is no request yet."""
+    problem = problem_of(error, owner=who is not None and who.person.role == "owner")
+    if problem.hidden is not None:
+        service.note(problem.hidden)
+    return _plain(problem)
 
 
 def _failures(app: FastAPI) -> None:

@@ -3,22 +3,30 @@
 uvicorn waits for the head of a request for ever, and a few hundred waiting connections would keep
 everybody else out. Here a connection is closed unless a head is whole in time, counted from its
 first byte, or from the beginning of the connection. A body that is slow is for `Guard`.
+
+Between two requests of uvicorn's, `Lane` may answer one: from whole bytes to whole bytes, while
+uvicorn's parser stays where it is. What comes meanwhile is held back. A body that follows its head
+at once is waited for, for a moment; what is not there then is no request for the lane.
 Tested by tests/server/test_connections.py
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from discreet.server.lane import Asked, Lane, Part
 from discreet.server.settings import Settings
 
 __all__ = ["Connection", "connections_of"]
 
 MOST = 128
 """Connections of one address; behind a proxy all come from one, and the proxy has to count."""
+_MOMENT = 0.05
+"""Seconds in which a body that follows its head at once is there."""
 
 
 class Connection(H11Protocol):
@@ -27,11 +35,16 @@ class Connection(H11Protocol):
     Attributes:
         slowest: seconds in which the head of a request has to be there.
         most: connections that one address may have; None for any number.
+        lane: what answers most requests; None where nothing does.
     """
 
     slowest: float = 10.0
     most: int | None = MOST
+    lane: Lane | None = None
     _head: asyncio.TimerHandle | None = None
+    _moment: asyncio.TimerHandle | None = None
+    _asking: asyncio.Task[None] | None = None
+    _held, _last = b"", False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait, unless there are too many of this address."""
@@ -47,20 +60,102 @@ class Connection(H11Protocol):
                 transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Take some bytes; go on waiting until a head is whole."""
+        """Take some bytes, for the lane or for uvicorn."""
+        if self._held:
+            data = self._held + data
+        if self._asking is not None:  # one after the other
+            self._held = data
+            self.flow.pause_reading()
+            return
+        self._held = b""
+        asked = self.lane.read(data) if self.lane is not None and self._is_between() else Part.OTHER
+        if asked is Part.MORE:
+            self._held = data
+            if self._moment is None:
+                self._moment = self.loop.call_later(_MOMENT, self._take_held)
+            return
+        self._no_moment()
+        if isinstance(asked, Asked):
+            self._begin(asked, data)
+        else:
+            self._take(data)
+
+    def _is_between(self) -> bool:
+        """Whether uvicorn waits for a request, would take it, and has nothing of it yet."""
+        conn, most = self.conn, self.limit_concurrency
+        return (
+            conn.their_state is h11.IDLE
+            and conn.our_state is h11.IDLE
+            and not conn.trailing_data[0]
+            and not self.flow.write_paused
+            and (most is None or max(len(self.connections), len(self.tasks)) < most)
+        )
+
+    def _take(self, data: bytes) -> None:
+        """Let uvicorn have some bytes; go on waiting until a head is whole."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
             self._stop_waiting()
         elif self._head is None:
             self._wait()
 
+    def _take_held(self) -> None:
+        """Let uvicorn have what was held for the lane."""
+        data, self._held, self._moment = self._held, b"", None
+        self._take(data)
+
+    def _begin(self, asked: Asked, data: bytes) -> None:
+        """Have the lane answer a request, which are these bytes."""
+        self._stop_waiting()
+        self._unset_keepalive_if_required()
+        self._asking = task = self.loop.create_task(self._answer(asked, data))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _answer(self, asked: Asked, data: bytes) -> None:
+        lane = cast("Lane", self.lane)
+        lane.guard.running += 1
+        try:
+            response = await lane.answer(asked)
+        except BaseException:  # it is cut short
+            self.transport.close()
+            raise
+        finally:
+            lane.guard.running -= 1
+            self._asking = None
+        if self.transport.is_closing():
+            return
+        if response is None:
+            self._take(data)
+        else:
+            self.transport.write(lane.written(response, last=self._last))
+            self.on_response_complete()
+        if self._last:
+            self.shutdown()
+        elif self._held:
+            held, self._held = self._held, b""
+            self.flow.resume_reading()
+            self.data_received(held)
+
+    def shutdown(self) -> None:
+        """End it, once what is being answered is."""
+        self._last = True
+        if self._asking is None:
+            super().shutdown()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._stop_waiting()
+        self._no_moment()
         super().connection_lost(exc)
 
     def _wait(self) -> None:
         self._head = self.loop.call_later(self.slowest, self.timeout_keep_alive_handler)
+
+    def _no_moment(self) -> None:
+        if self._moment is not None:
+            self._moment.cancel()
+            self._moment = None
 
     def _stop_waiting(self) -> None:
         if self._head is not None:
@@ -68,7 +163,13 @@ class Connection(H11Protocol):
             self._head = None
 
 
-def connections_of(settings: Settings) -> type[Connection]:
-    """Connections under the limits of a server."""
+def connections_of(settings: Settings, lane: Lane | None = None) -> type[Connection]:
+    """Connections under the limits of a server.
+
+    Args:
+        settings: its limits.
+        lane: what answers most requests; None where nothing does.
+    """
     most = None if settings.behind_proxy else settings.part(MOST)
-    return type("Connection", (Connection,), {"slowest": settings.slowest_body, "most": most})
+    own = {"slowest": settings.slowest_body, "most": most, "lane": lane}
+    return type("Connection", (Connection,), own)

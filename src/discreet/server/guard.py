@@ -14,13 +14,16 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import TYPE_CHECKING, Any
 
 from discreet.server.problems import Problem
 from discreet.server.settings import LONGEST_BODY, Settings
 
-__all__ = ["BODY", "App", "Guard", "Receive", "Scope", "Send", "headers_of", "read_json"]
+if TYPE_CHECKING:
+    from discreet.server.lane import Lane
+
+__all__ = ["BODY", "App", "Guard", "Receive", "Scope", "Send", "headers_of", "is_json", "read_json"]
 
 BODY = "discreet.body"
 """What the JSON of a request says, in its scope."""
@@ -74,12 +77,17 @@ class Guard:
         stopping: whether nothing is begun any more.
         running: how many requests are being answered; those after its health do not count.
         until: when a stop waits for them no longer.
+        lane: what answers most requests before they come here; None where nothing does.
     """
+
+    lane: Lane | None = None
 
     def __init__(self, app: App, settings: Settings) -> None:
         self._app, self._settings = app, settings
         self.stopping, self.running, self.until = False, 0, 0.0
-        self._headers = [(k.encode(), v.encode()) for k, v in headers_of(settings).items()]
+        self._names = settings.names
+        told = {**headers_of(settings), "cache-control": "no-store"}
+        self._headers = [(k.encode(), v.encode()) for k, v in told.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -102,12 +110,7 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                given = list(message.get("headers", []))
-                names = {name.lower() for name, _ in given}
-                given += [one for one in self._headers if one[0] not in names]
-                if b"cache-control" not in names:
-                    given.append((b"cache-control", b"no-store"))
-                message = {**message, "headers": given}
+                message = {**message, "headers": self.dressed(message.get("headers", ()))}
             await send(message)
 
         try:
@@ -122,15 +125,29 @@ class Guard:
                 await _tell(Problem("internal", _FAILED), sending)
             raise
 
+    def dressed(self, given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """The headers of an answer, with those that every answer has."""
+        found = list(given)
+        names = {name.lower() for name, _ in found}
+        found += [one for one in self._headers if one[0] not in names]
+        return found
+
+    def is_called(self, host: bytes) -> bool:
+        """Whether what a request says of its host is a name of this server."""
+        said = _HOST.fullmatch(host.decode("latin-1").lower())
+        names = self._names
+        return said is not None and (not names or said[0] in names or said[1] in names)
+
     def _check(self, scope: Scope) -> dict[bytes, bytes]:
         """The headers of which there may be one; Problem for a request that is refused by them."""
         headers = _single(scope)
-        host = _HOST.fullmatch(headers.get(b"host", b"").decode("latin-1").lower())
-        if host is None:
-            raise Problem("malformed", "a request names one host")
-        names = self._settings.names
-        if names and host[0] not in names and host[1] not in names:
-            raise Problem("malformed", "this server is not called by that name")
+        host = headers.get(b"host", b"")
+        if not self.is_called(host):
+            known = _HOST.fullmatch(host.decode("latin-1").lower()) is not None
+            words = (
+                "this server is not called by that name" if known else "a request names one host"
+            )
+            raise Problem("malformed", words)
         if b"content-length" in headers and b"transfer-encoding" in headers:
             raise Problem("malformed", "a body has one length")
         length = headers.get(b"content-length", b"0")
@@ -158,8 +175,7 @@ class Guard:
             raise Problem("late", "the request took too long to arrive") from None
         body = b"".join(parts)
         if body and scope["path"].startswith("/api/"):
-            kind = headers.get(b"content-type", b"").partition(b";")[0]
-            if kind.strip().lower() != b"application/json":
+            if not is_json(headers.get(b"content-type", b"")):
                 raise Problem("media", "send JSON, as application/json")
             scope[BODY] = read_json(body)
         told = False
@@ -184,6 +200,11 @@ def _single(scope: Scope) -> dict[bytes, bytes]:
                 raise Problem("malformed", f"{name.decode()} is there twice")
             found[name] = value
     return found
+
+
+def is_json(kind: bytes) -> bool:
+    """Whether a content type is that of JSON."""
+    return kind.partition(b";")[0].strip().lower() == b"application/json"
 
 
 def read_json(body: bytes) -> Any:

@@ -20,7 +20,7 @@ from discreet.server.problems import Problem
 from discreet.server.service import Service
 
 __all__ = [
-    "COOKIE", "CSRF", "Anyone", "Askers", "Auditors", "Owner", "address_of", "asker",
+    "COOKIE", "CSRF", "Anyone", "Askers", "Auditors", "Owner", "address_of", "asker", "by_header",
     "check_own", "checked_routes", "in_turn", "origin_is_own", "service_of", "session_of",
 ]  # fmt: skip
 
@@ -63,10 +63,7 @@ def _known(request: Request) -> Credential:
     state = request.app.state
     said = request.headers.get("authorization")
     if said is not None:
-        scheme, _, key = said.partition(" ")
-        found = None
-        if scheme.lower() == "bearer" and len(key) <= 200:
-            found = service_of(request).access.by_key(key.strip())
+        found = by_header(service_of(request), said)
         if found is None:
             state.guesses.take(address_of(request))
             raise Problem("unauthorized", _WRONG, headers={"WWW-Authenticate": "Bearer"})
@@ -81,6 +78,14 @@ def _known(request: Request) -> Credential:
     state.rate.take(f"person {session.credential.person.name}")
     request.state.session = session
     return session.credential
+
+
+def by_header(service: Service, said: str) -> Credential | None:
+    """Who shows a key in the header Authorization; None if nobody is known by it."""
+    scheme, _, key = said.partition(" ")
+    if scheme.lower() != "bearer" or len(key) > 200:
+        return None
+    return service.access.by_key(key.strip())
 
 
 def session_of(request: Request) -> Session | None:

@@ -1,9 +1,15 @@
-"""The way of most requests: a question with a key, without the framework's search for its route.
+"""The way of most requests: a question with a key, from its bytes to those of its answer.
 
-Finding a route, solving what it depends on in threads of their own and reading the body again takes
-longer than an answer's noise. What is as usual here (a body that fits, a key that is sent) is
-handed to the same functions as by the route; everything else goes to the route, which says what is
-wrong with it. Nothing is decided here that the route does not decide.
+Reading any request that there may be, finding its route, solving what that depends on in threads
+and wrapping what is sent takes longer than an answer's noise. What is as usual (one head in the
+plainest form, of which no two readers differ, a key that is known, a body that fits) is handed to
+the same functions as by the route; everything else is left as it came, to the parser, the guard and
+the route, which say what is wrong with it. Nothing is decided here that they do not decide.
+
+Proof that nothing gets in here that they would refuse. The form of a head here is a part of what
+the parser accepts: a request line, names of tokens, values of printable ASCII, no name twice, none
+that changes where a message ends, and a length that is that of the bytes that are there. Host,
+content type, JSON, key, role and limits are checked by what they check them with.
 Tested by tests/server/test_lane.py
 """
 
@@ -12,60 +18,144 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from http import HTTPStatus
+from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Response
 from pydantic import ValidationError
 
+from discreet.curator.access import Credential
 from discreet.server.api.models import Ask
 from discreet.server.api.questions import answered
-from discreet.server.guard import BODY, Receive, Scope, Send
-from discreet.server.identity import asker, service_of
+from discreet.server.guard import Guard, is_json, read_json
+from discreet.server.identity import asker, by_header
+from discreet.server.problems import Problem
+from discreet.server.settings import LONGEST_BODY
 
-__all__ = ["Lane"]
+__all__ = ["Asked", "Lane", "Part"]
 
-_KEY = re.compile(r"[0-9A-Za-z_-]{1,55}", re.ASCII)
-Failed = Callable[[Request, Exception], Response]
+Failed = Callable[[Exception, Credential | None], Response]
+
+_LINE = b"POST /api/ask HTTP/1.1\r\n"
+_HEAD = re.compile(
+    re.escape(_LINE) + rb"(?:[-!#$%&'*+.^_`|~0-9A-Za-z]++:[\t\x20-\x7e]*+\r\n)++\r\n"
+)
+"""The plainest form of a head; no part of it is tried twice."""
+_LONGEST = 8192
+"""Bytes of a head that is as usual."""
+_OTHER = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
+"""Headers by which a request has another course."""
+_LENGTH = re.compile(rb"[1-9][0-9]{0,4}")
+_NAMED = re.compile(r"[0-9A-Za-z_-]{1,55}", re.ASCII)
+_STATUS = {one.value: f"HTTP/1.1 {one.value} {one.phrase}\r\n".encode() for one in HTTPStatus}
+
+
+class Part(Enum):
+    """What some bytes are, if they are no whole request that is as usual."""
+
+    MORE = "the beginning of one"
+    OTHER = "something else"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that is as usual.
+
+    Attributes:
+        question: what its body says.
+        key: what its header says of who asks.
+        named: its name, where a header says it.
+    """
+
+    question: Ask
+    key: str
+    named: str | None
 
 
 class Lane:
-    """An ASGI application around that of the routes.
+    """What answers such requests.
 
     Args:
-        app: the routes.
-        failed: what is told of whatever is raised.
+        guard: what stands before the routes.
+        state: that of the application.
+        failed: what is told of whatever is raised, to whom.
     """
 
-    def __init__(self, app: FastAPI, failed: Failed) -> None:
-        self.app, self._failed = app, failed
+    def __init__(self, guard: Guard, state: Any, failed: Failed) -> None:
+        self.guard, self._state, self._failed = guard, state, failed
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http" or scope["path"] != "/api/ask" or scope["method"] != "POST":
-            await self.app(scope, receive, send)
-            return
-        scope["app"] = self.app
-        request = Request(scope, receive)
-        named = request.headers.get("idempotency-key")
-        question = _usual(request, named)
-        if question is None:
-            await self.app(scope, receive, send)
-            return
+    def read(self, data: bytes) -> Asked | Part:
+        """What was asked; or what it is instead."""
+        head = _HEAD.match(data, 0, _LONGEST)
+        if head is None or self.guard.stopping:
+            return Part.OTHER
+        headers = _headers(data[len(_LINE) : head.end() - 4].split(b"\r\n"))
+        length = 0 if headers is None else self._length(headers)
+        if headers is None or not 0 < length <= LONGEST_BODY:
+            return Part.OTHER
+        there = len(data) - head.end()
+        if there != length:
+            return Part.MORE if there < length else Part.OTHER
+        return _asked(headers, data[head.end() :]) or Part.OTHER
+
+    def _length(self, headers: dict[bytes, bytes]) -> int:
+        """How long the body is, of a request that is here as usual; 0 of any other."""
+        usual = (
+            b"authorization" in headers
+            and headers.keys().isdisjoint(_OTHER)
+            and headers.get(b"connection", b"keep-alive").lower() == b"keep-alive"
+            and self.guard.is_called(headers.get(b"host", b""))
+            and is_json(headers.get(b"content-type", b""))
+        )
+        length = headers.get(b"content-length", b"")
+        return int(length) if usual and _LENGTH.fullmatch(length) else 0
+
+    async def answer(self, asked: Asked) -> Response | None:
+        """What becomes of a question; None where the route has to say it."""
+        state, who = self._state, None
+        service = state.service
         try:
-            near = service_of(request).ledger.is_near
-            who = asker(request) if near else await asyncio.to_thread(asker, request)
-            response = await answered(request, question, who, named)
+            near = service.ledger.is_near
+            who = (
+                by_header(service, asked.key)
+                if near
+                else await asyncio.to_thread(by_header, service, asked.key)
+            )
+            if who is None or who.person.role not in asker.roles:  # type: ignore[attr-defined]
+                return None
+            state.rate.take(f"key {who.key}")
+            return await answered(state, asked.question, who, asked.named)
         except Exception as error:  # noqa: BLE001 - as the routes tell it
-            response = self._failed(request, error)
-        await response(scope, receive, send)
+            return self._failed(error, who)
+
+    def written(self, response: Response, *, last: bool) -> bytes:
+        """The bytes of an answer; `last` says that the connection ends with it."""
+        headers = self.guard.dressed(response.raw_headers)
+        if last:
+            headers.append((b"connection", b"close"))
+        lines = [b"%b: %b\r\n" % one for one in headers]
+        return b"".join((_STATUS[response.status_code], *lines, b"\r\n", response.body))
 
 
-def _usual(request: Request, named: str | None) -> Ask | None:
-    """The question of a request with a key and a body that fits; None for any other."""
-    if "authorization" not in request.headers or BODY not in request.scope:
-        return None
-    if named is not None and not _KEY.fullmatch(named):
+def _headers(lines: list[bytes]) -> dict[bytes, bytes] | None:
+    """The headers of a head; None if one is there twice."""
+    found: dict[bytes, bytes] = {}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        found[name.lower()] = value.strip(b" \t")
+    return found if len(found) == len(lines) else None
+
+
+def _asked(headers: dict[bytes, bytes], body: bytes) -> Asked | None:
+    """What a request of a plain form asks; None for what does not fit."""
+    named = headers.get(b"idempotency-key")
+    name = None if named is None else named.decode("ascii")
+    if name is not None and not _NAMED.fullmatch(name):
         return None
     try:
-        return Ask.model_validate(request.scope[BODY])
-    except ValidationError:
+        question = Ask.model_validate(read_json(body))
+    except (Problem, ValidationError):
         return None
+    return Asked(question, headers[b"authorization"].decode("ascii"), name)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import ParameterError
 from discreet.server.app import make_app
 from discreet.server.guard import Guard
+from discreet.server.lane import Lane
 from discreet.server.service import Service
 from discreet.server.settings import Settings
 from discreet.server.together import Together
@@ -95,13 +96,25 @@ def server_of(
         together: where it meets the other processes of the same server; None if there are none.
         started: told once it listens.
     """
-    return server_around(make_app(service, together), service.settings, started=started)
+    guard = make_app(service, together)
+    return server_around(guard, service.settings, lane=guard.lane, started=started)
 
 
 def server_around(
-    guard: Guard, settings: Settings, *, started: Callable[[], None] = lambda: None
+    guard: Guard,
+    settings: Settings,
+    *,
+    lane: Lane | None = None,
+    started: Callable[[], None] = lambda: None,
 ) -> uvicorn.Server:
-    """A server, ready to run: with limits of its own, and a stop that lets requests end."""
+    """A server, ready to run: with limits of its own, and a stop that lets requests end.
+
+    Args:
+        guard: what answers.
+        settings: limits.
+        lane: what answers most requests before the guard; None where nothing does.
+        started: told once it listens.
+    """
     import uvicorn  # noqa: PLC0415 - only who serves needs it
 
     from discreet.server.connections import connections_of  # noqa: PLC0415
@@ -116,7 +129,7 @@ def server_around(
         proxy_headers=False, lifespan="on", timeout_keep_alive=75, ws="none", **tls,
         timeout_graceful_shutdown=_GRACE, limit_concurrency=settings.part(_CONNECTIONS),
         backlog=_CONNECTIONS,
-        http=connections_of(settings), h11_max_incomplete_event_size=32 * 1024,
+        http=connections_of(settings, lane), h11_max_incomplete_event_size=32 * 1024,
     )  # fmt: skip
 
     class Stopping(uvicorn.Server):

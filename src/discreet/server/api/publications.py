@@ -50,7 +50,9 @@ async def publish(
 
     said = " ".join([*wanted.columns, wanted.where or ""])
     size = room(len(said) // 8 + 1, 1, said)
-    return await handed_out(request, who, reads, work, deadline=wanted.deadline, size=size)
+    return await handed_out(
+        request.app.state, who, reads, work, deadline=wanted.deadline, size=size
+    )
 
 
 @routes.post(

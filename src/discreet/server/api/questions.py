@@ -154,15 +154,23 @@ async def ask(
     idempotency_key: KeyHeader = None,
 ) -> Response:
     """Charge a question, run it, store its answer, and hand it out at its deadline."""
-    return await answered(request, question, who, idempotency_key)
+    return await answered(request.app.state, question, who, idempotency_key)
 
 
-async def answered(request: Request, question: Ask, who: Credential, named: str | None) -> Response:
-    """What becomes of a question; `named` is its key, where a header says it."""
+async def answered(state: Any, question: Ask, who: Credential, named: str | None) -> Response:
+    """What becomes of a question.
+
+    Args:
+        state: that of the application.
+        question: what is asked.
+        who: asks.
+        named: its key, where a header says it.
+    """
     key = one_key(question.key, named)
     if question.with_what_is_left and question.key is None:
         key = None  # what is left changes; a client's own name for the try does not fit it
-    service, where = service_of(request), question.where()
+    service: Service = state.service
+    where = question.where()
 
     def work(seconds: float | None, read: Callable[[], None]) -> tuple[Record, int]:
         return service.ask(
@@ -175,7 +183,7 @@ async def answered(request: Request, question: Ask, who: Credential, named: str 
         service.reads(who, question.question, where)
 
     size = room(len(question.question) // 8 + 1, 1, question.question)
-    return await handed_out(request, who, reads, work, deadline=question.deadline, size=size)
+    return await handed_out(state, who, reads, work, deadline=question.deadline, size=size)
 
 
 def one_key(said: str | None, header: str | None) -> str | None:
@@ -186,7 +194,7 @@ def one_key(said: str | None, header: str | None) -> str | None:
 
 
 async def handed_out(
-    request: Request,
+    state: Any,
     who: Credential,
     read: Callable[[], object],
     work: Work,
@@ -200,7 +208,7 @@ async def handed_out(
     has, and leaves at the same time as if it had kept it: others do not wait for it.
 
     Args:
-        request: belongs to it.
+        state: that of the application.
         who: asks.
         read: refuses what cannot be asked, from the request and the policy alone.
         work: answers, given the seconds that the database may take, and what it calls once all
@@ -208,7 +216,7 @@ async def handed_out(
         deadline: that was asked for.
         size: the length of a refusal.
     """
-    service, state, name = service_of(request), request.app.state, who.person.name
+    service, name = state.service, who.person.name
     asked = None if deadline is None else Fraction(str(deadline))
     until = float(service.settings.deadline(asked))
     seconds = until if service.settings.padded else None
@@ -218,23 +226,23 @@ async def handed_out(
             async with state.turns.turn(name):
                 await asyncio.to_thread(done.read)
         due = Deadline(seconds)
-        if done.refusal is None:
+        if not done.refused:
             async with state.places.turn(name):
                 due = Deadline(seconds)
-                await asyncio.get_running_loop().run_in_executor(state.workers, done)
-                if done.refusal is None:
+                await state.workers.run(done)
+                if not done.refused:
                     await due.over()
-        if done.refusal is not None:
+        if done.refused:
             await due.over()
-    return done.refusal or done.answer
+    return done.answer
 
 
 class _Work:
     """One question in a thread: its finished response, never an exception.
 
     Attributes:
-        refusal: that of what cannot be read.
-        answer: what came of it else.
+        answer: what came of it.
+        refused: whether it could not be read, and that is the answer.
     """
 
     def __init__(
@@ -249,15 +257,15 @@ class _Work:
         self._service, self._who, self._read, self._work = service, who, read, work
         self._seconds, self._size = seconds, size
         self._is_read = False
-        self.refusal: Response | None = None
-        self.answer = _response(500, b"")
+        self.refused = False
+        self.answer: Response
 
     def read(self) -> None:
         """Refuse what cannot be read."""
         try:
             self._read()
         except Exception as error:  # noqa: BLE001 - told in one form, and to the owner
-            self.refusal = self._told(error)
+            self.answer, self.refused = self._told(error), True
 
     def __call__(self) -> None:
         """Read it and answer it."""
@@ -268,9 +276,7 @@ class _Work:
             size = room(columns, groups, record.plan)
             self.answer = _response(200, padded(record.to_line(), size))
         except Exception as error:  # noqa: BLE001 - told in one form, and to the owner
-            self.answer = self._told(error)
-            if not self._is_read:
-                self.refusal = self.answer
+            self.answer, self.refused = self._told(error), not self._is_read
 
     def _mark(self) -> None:
         self._is_read = True
