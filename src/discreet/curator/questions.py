@@ -25,7 +25,7 @@ from discreet.privacy.loss import Loss
 from discreet.query.build import Query
 from discreet.query.explain import Price, epsilon_for, explained, price_of
 from discreet.query.known import Reader
-from discreet.query.plan import Plan
+from discreet.query.plan import Plan, but_for_where
 from discreet.query.price import Priced, Target, priced
 from discreet.query.recent import Recent
 from discreet.query.render import to_sql
@@ -149,6 +149,7 @@ class Questions:
         self._reader = Reader(schema)
         self._plans: Recent[str, Plan] = Recent()
         self._prices: Recent[tuple[Plan, str, Target, bool], Priced] = Recent()
+        self._kin: Recent[tuple[object, ...], Priced] = Recent()
         self._last: tuple[Plan, Target, tuple[Priced, str]] | None = None
 
     def plan(self, question: Question) -> Plan:
@@ -173,21 +174,25 @@ class Questions:
         last = self._last
         if last is not None and last[0] is plan and last[1] == target:
             return last[2]
-        said = repr((plan.outputs, plan.having, plan.order))  # TRUE and 1 are equal, and differ
-        shape = plan if plan.where is None else replace(plan, where=None)
-        key = (shape, said, target, plan.where is None)
-        known = self._prices.get(key)
-        if known is None:
-            question = self._prices.keep(key, priced(plan, self._schema, target))
-        else:
-            request = replace(known.request, where=plan.where)
-            question = replace(known, plan=plan, request=request)
+        kin = (*but_for_where(plan), target, plan.where is None)
+        known = self._kin.get(kin) or self._kin.keep(kin, self._decided(plan, target))
+        question = known if known.plan is plan else known.asking(plan)
         statement = NOTHING
         if question.request.parts:
             statement = self._engine.ready(question.request)
         found = question, statement
         self._last = plan, target, found
         return found
+
+    def _decided(self, plan: Plan, target: Target) -> Priced:
+        """The question with its noise; it keeps the plan alive."""
+        said = repr((plan.outputs, plan.having, plan.order))  # TRUE and 1 are equal, and differ
+        shape = plan if plan.where is None else replace(plan, where=None)
+        key = (shape, said, target, plan.where is None)
+        known = self._prices.get(key)
+        if known is None:
+            return self._prices.keep(key, priced(plan, self._schema, target))
+        return known.asking(plan)
 
     def _statement(self, question: Priced) -> str:
         """What reads the rows, to be shown."""
