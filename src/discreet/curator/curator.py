@@ -59,7 +59,7 @@ from discreet.query.build import Query
 from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
-from discreet.query.render import to_sql
+from discreet.query.render import question_sql
 
 __all__ = ["OWNER", "Curator"]
 
@@ -290,7 +290,7 @@ class Curator(Publications):
         priced, statement = asking.priced(plan, target)
         cost = _cost(priced, family)
         asking.engine.ping()
-        sql = to_sql(plan, asking.schema)
+        sql = question_sql(priced)
         asked = Asked.of_plan(plan, target, sql)
         claim = claim_of(self.policy, self.version, asking, asked, who, cost, key, named=chosen)
         if not claim.public and can_be_coarser(priced):
