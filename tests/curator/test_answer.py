@@ -243,6 +243,16 @@ def test_draws_have_the_scale_of_their_noise(noise):
     assert draws(noise, 0, system_source()) == []
 
 
+@pytest.mark.parametrize("size", [1, 16, 17, 40])
+def test_a_key_gives_the_same_noise_again_and_few_numbers_are_drawn_one_by_one(size):
+    noise, key = Geometric(epsilon="0.01"), bytes(range(32))
+    found = draws(noise, size, KeyedSource(key))
+    assert draws(noise, size, KeyedSource(key)) == found
+    source = KeyedSource(key)
+    alone = [noise.release(0, source=source) for _ in range(size)]
+    assert (alone == found) == (size <= 16)
+
+
 @pytest.mark.statistical
 def test_noisy_answers_have_the_law_that_was_priced():
     """20,000 groups; false alarms: each share is more than 7.5 standard deviations off, < 1e-12."""

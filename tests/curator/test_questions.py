@@ -1,5 +1,6 @@
 """What a question would cost: free, and the same for both forms of it."""
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 
@@ -7,8 +8,13 @@ import pytest
 from tests.curator.people import table
 
 import discreet as dp
+from discreet.curator.answer import answered
+from discreet.curator.present import presented
 from discreet.curator.questions import foreseen
+from discreet.curator.stored import as_line
+from discreet.noise.source import KeyedSource
 from discreet.query.price import Target, priced
+from discreet.query.render import question_sql, to_sql
 
 BY_DEPT = "SELECT dept, COUNT(*) AS n FROM t GROUP BY dept"
 
@@ -149,3 +155,46 @@ def test_what_where_says_changes_no_price(unit):
             if found.request.parts:
                 assert statement == session._engine.ready(found.request)
             assert session.priced(plan, target)[0] is found
+
+
+NEAR_MISSES = [
+    "SELECT COUNT(*) AS n FROM t WHERE age < {}",
+    "SELECT dept, COUNT(*) AS n, AVG(salary) AS m FROM t WHERE salary >= {} GROUP BY dept",
+    "SELECT dept, COUNT(*) AS n FROM t WHERE salary >= {} GROUP BY dept HAVING n > 1",
+    "SELECT dept, COUNT(*) AS n FROM t WHERE salary >= {} GROUP BY dept HAVING n > 1.5 ORDER BY 2",
+    "SELECT COUNT(*) AS n, 1 AS k FROM t WHERE age > {}",
+    "SELECT COUNT(*) AS n, 1.0 AS k FROM t WHERE age > {}",
+    "SELECT COUNT(*) AS n, TRUE AS k FROM t WHERE age > {}",
+    "SELECT COUNT(*) AS n, '1' AS k FROM t WHERE age > {}",
+    "SELECT COUNT(*) AS n, 0 AS k FROM t WHERE age > {}",
+    "SELECT COUNT(*) AS n, -0 AS k FROM t WHERE age > {}",
+    "SELECT COUNT(*) AS n, FALSE AS k FROM t",
+    "SELECT SUM(CASE WHEN age > {} THEN 1 ELSE 0 END) AS n FROM t",
+    "SELECT dept, COUNT(*) AS n FROM t WHERE dept = 'nurse' AND age <> {} GROUP BY dept",
+    "SELECT MEDIAN(salary) AS n FROM t WHERE age <= {}",
+]
+
+
+def told(asker, question, target):
+    """All that is decided of a question, and an answer to it from no rows under one key."""
+    plan = asker.plan(question)
+    found, _ = asker.priced(plan, target)
+    empty, at = [{} for _ in found.request.parts], datetime(2026, 1, 1, tzinfo=UTC)
+    made = answered(found, empty, KeyedSource(bytes(32)), confidence=Fraction(9, 10))
+    release = presented(
+        found, made, sql=question_sql(found), confidence=Fraction(9, 10), found_before=(),
+        asked_at=at,
+    )  # fmt: skip
+    return repr((plan, found, found.guarantee)), as_line(release), to_sql(plan, asker.schema)
+
+
+def test_what_is_kept_of_earlier_questions_changes_nothing():
+    """One asker that has met all of them, in turns, against a new one for each question."""
+    warm = table().session(epsilon=1)
+    targets = [Target(epsilon=1), Target(epsilon="0.5"), Target(epsilon=1, delta="1e-6")]
+    for constant in ("0", "1", "1.0", "2.5", "7", "100", "100.0", "0.5"):
+        for target in targets:
+            for shape in NEAR_MISSES:
+                question = shape.format(constant)
+                cold = table().session(epsilon=1)
+                assert told(warm, question, target) == told(cold, question, target)

@@ -173,14 +173,22 @@ def test_a_key_gives_the_same_bits_again_and_no_other_key_does():
 
 
 def test_a_keyed_stream_is_the_counter_mode_of_its_key():
-    """Known answer: AES-256 of the counters 0 and 1 under the key 00 01 .. 1f."""
+    """Known answer: AES-256 of the counters 0, 1, ... under the key 00 01 .. 1f.
 
+    Few bits are the upper ones of words that are cut off 32 at a time, in their order; what else is
+    asked for comes behind them, and no word twice.
+    """
     key = bytes(range(32))
     block = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()
-    wanted = block.update(bytes(16) + bytes(15) + b"\x01")
+    wanted = block.update(b"".join(n.to_bytes(16, "big") for n in range(40)))
+    words = [int.from_bytes(wanted[at : at + 8], "little") for at in range(0, len(wanted), 8)]
     source = KeyedSource(key)
-    assert source.bits(64) == int.from_bytes(wanted[:8], "little")
-    assert source.array(3, 64).tobytes() == wanted[8:32]
+    assert [source.bits(64), source.bits(5), source.bits(1)] == [
+        words[0], words[1] >> 59, words[2] >> 63,
+    ]  # fmt: skip
+    assert source.array(3, 64).tolist() == words[32:35]
+    assert source.bits(128) == words[35] | words[36] << 64
+    assert [source.bits(64) for _ in range(31)] == [*words[3:32], *words[37:39]]
 
 
 @pytest.mark.parametrize("key", [b"", b"short", bytes(33), "x" * 32, None, 7, bytearray(32)])

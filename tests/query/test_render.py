@@ -1,5 +1,7 @@
 """A plan as SQL reads back as the same plan."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
@@ -12,7 +14,8 @@ from tests.query.test_sql import SAME
 
 from discreet.errors import QueryError
 from discreet.query.plan import PostCall, PostGroup, PostValue
-from discreet.query.render import expr_sql, post_sql, to_sql
+from discreet.query.price import Target, priced
+from discreet.query.render import expr_sql, post_sql, question_sql, to_sql
 from discreet.query.schema import Bounds, FreeText, PerPerson, Schema
 from discreet.query.sql import expression, parse
 
@@ -224,3 +227,22 @@ LONG = [
 def test_long_numbers_read_back(item):
     plan = parse(f"SELECT {item} FROM t", PEOPLE)
     assert parse(to_sql(plan, PEOPLE), PEOPLE) == plan
+
+
+def test_a_priced_question_is_written_as_its_plan_whatever_was_written_before():
+    """Conditions that narrow the keys, and keys that were given, share one memory."""
+    schema = PEOPLE
+    told = [
+        "SELECT code, COUNT(*) AS n FROM t WHERE age < 3 GROUP BY code",
+        "SELECT code, COUNT(*) AS n FROM t WHERE age > 70 AND active GROUP BY code",
+        "SELECT code, COUNT(*) AS n FROM t WHERE code = 3 AND age < 5 GROUP BY code",
+    ]
+    given = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (keys = {'code': [3]}) code, COUNT(*) AS n "
+    told.append(f"{given}FROM t WHERE age < 5 GROUP BY code")
+    plans = [parse(text, schema) for text in told]
+    for first in plans:
+        known = priced(first, schema, Target(epsilon=1))
+        alike = [p for p in plans if replace(p, where=None) == replace(first, where=None)]
+        for plan in (*alike, *alike):
+            assert question_sql(known.asking(plan)) == to_sql(plan, schema)
+    assert sum(replace(p, where=None) == replace(plans[2], where=None) for p in plans) == 2

@@ -40,6 +40,7 @@ __all__ = [
     "NoisyCells",
     "Steps",
     "answered",
+    "can_be_coarser",
     "coarsened",
     "finer_of",
     "geometric_noise",
@@ -53,6 +54,8 @@ Steps = tuple[tuple[Coarsening, ...], ...]
 """For each measurement and each of its cells the noise that makes it coarser."""
 _VECTOR = Fraction(1 << 50)
 """Up to this scale noise is drawn by the vector: it cannot come near 64 bits."""
+_FEW = 16
+"""Up to this many numbers are drawn one by one, which takes less time than a short vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,10 @@ def answered(
     plan = priced.plan
     if priced.counts_keys:
         return _counted_keys(priced, exact[-1], source, confidence)
-    listed = _selected(priced, exact[-1], source) if priced.selection else public_groups(plan)
-    groups = _with_others(plan, listed)
+    if priced.selection:
+        groups = _with_others(plan, _selected(priced, exact[-1], source))
+    else:
+        groups = priced.once("groups", lambda: _with_others(plan, public_groups(plan)))
     estimates, kept = _known(priced), []
     for place, measured in enumerate(priced.measured):
         rows = _grouped(exact[place], groups, len(plan.groupings))
@@ -97,7 +102,7 @@ def answered(
         noisy = _noisy_cells(measured, rows, groups, source)
         estimates |= _estimates(priced, measured, noisy, groups, confidence)
         kept.append(noisy)
-    return Answered(groups, estimates, tuple(kept) if geometric_noise(priced) else None)
+    return Answered(groups, estimates, tuple(kept) if can_be_coarser(priced) else None)
 
 
 def coarsened(priced: Priced, finer: Finer, source: Source, *, confidence: Fraction) -> Answered:
@@ -152,6 +157,11 @@ def geometric_noise(priced: Priced) -> tuple[tuple[Geometric, ...], ...] | None:
             return None
         found.append(noise)
     return tuple(found)
+
+
+def can_be_coarser(priced: Priced) -> bool:
+    """Whether there can be an answer to a coarser question that is made of this one's."""
+    return priced.once("coarser", lambda: geometric_noise(priced) is not None)
 
 
 def _but_for_noise(priced: Priced) -> tuple[object, ...]:
@@ -253,10 +263,14 @@ def _estimates(
     if isinstance(unit, PerPerson) and measured.block.what != "people":
         known = None  # a person may have many rows
     limits = [known if group is not None or isinstance(unit, PerRow) else None for group in groups]
-    return {
-        aggregate: tuple(map(reader(aggregate, measured, confidence=confidence), noisy, limits))
-        for aggregate in _read_from(priced, measured)
-    }
+    readers = priced.once(
+        ("readers", id(measured), confidence),
+        lambda: [
+            (aggregate, reader(aggregate, measured, confidence=confidence))
+            for aggregate in _read_from(priced, measured)
+        ],
+    )
+    return {aggregate: tuple(map(reads, noisy, limits)) for aggregate, reads in readers}
 
 
 def _noisy_cells(
@@ -282,8 +296,13 @@ def _noisy_cells(
 
 
 def draws(noise: Noise, size: int, source: Source) -> list[int]:
-    """Independent noise for this many numbers."""
-    if _is_wide(noise):
+    """Independent noise for this many numbers.
+
+    Of one law, whichever way it is drawn. The way depends on the noise and on how many numbers
+    there are, so that a question that is resumed under its key has the noise that it had: all
+    processes on a ledger have to be of one version for that.
+    """
+    if size <= _FEW or _is_wide(noise):
         return noise.release([0] * size, source=source)
     drawn: list[int] = noise.release(np.zeros(size, dtype=np.int64), source=source).tolist()
     return drawn

@@ -18,7 +18,6 @@ from discreet.curator.policy.model import Dataset, Defaults
 from discreet.curator.questions import (
     Question,
     Questions,
-    Recent,
     plan_of,
     unpriced,
     wanted_target,
@@ -29,8 +28,10 @@ from discreet.errors import NothingFoundError, QueryError
 from discreet.exact import Exact
 from discreet.noise.source import Source
 from discreet.privacy.loss import PureLoss
+from discreet.query.known import Reader
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target, priced
+from discreet.query.recent import Recent
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Schema
 
@@ -80,6 +81,7 @@ class Asking(Questions):
         self.fingerprint = dataset.fingerprint(block)
         self._base, self._if_found = schema, supposed(schema)
         self._read: Recent[str, Plan] = Recent()
+        self._reading = Reader(self._if_found)
         self.found: list[tuple[str, PureLoss]] = []
         self._taken = 0.0
 
@@ -149,7 +151,7 @@ class Asking(Questions):
         if not isinstance(question, str):
             return plan_of(question, self._if_found)
         found = self._read.get(question)
-        return found or self._read.keep(question, plan_of(question, self._if_found))
+        return found or self._read.keep(question, self._reading.plan(question))
 
     def search(self, question: Question) -> Search | None:
         """The next thing that has to be found for a question."""

@@ -114,9 +114,10 @@ class Asked:
         return cls(sql, how, price, tuple(sorted(counts_of(plan))))
 
 
-def claim_of(
-    policy: Policy, version: int, asking: Asking, asked: Asked, who: str, cost: Amount, key: str
-) -> Claim:
+def claim_of(  # noqa: PLR0913 - all that a claim says
+    policy: Policy, version: int, asking: Asking, asked: Asked, who: str, cost: Amount, key: str, *,
+    named: bool = False,
+) -> Claim:  # fmt: skip
     """What the ledger is asked to charge."""
     family = policy.families[asking.dataset.family]
     canon = digest_of({
@@ -139,7 +140,9 @@ def claim_of(
         "software": f"discreet {VERSION}",
     }
     digest = digest_of({"canon": canon, "who": who, "cost": [cost.main, cost.delta]})
-    return Claim(key, digest, canon, cost.main, who, charges, policy.fingerprint, info, shared)
+    return Claim(
+        key, digest, canon, cost.main, who, charges, policy.fingerprint, info, shared, named=named
+    )
 
 
 def made_record(
@@ -205,7 +208,7 @@ def handed_out(
         if not any(other.raw == one.raw and other.rows == one.rows for one in seen):
             seen.append(other)
             release = combined(other, release, counts=counts)
-    return replace(record, release=release)
+    return record if release is record.release else replace(record, release=release)
 
 
 def record_of(ledger: Ledger, found: Done, *, alone: bool = False) -> Record:

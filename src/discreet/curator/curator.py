@@ -21,6 +21,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
 
+from discreet.curator.answer import can_be_coarser
 from discreet.curator.answering import Answering, Audience, Telling
 from discreet.curator.asking import Asking, named_dataset, only_dataset, priced_at, wanting
 from discreet.curator.claims import (
@@ -36,7 +37,7 @@ from discreet.curator.claims import (
     own_record,
 )
 from discreet.curator.decided import Decided
-from discreet.curator.gradual import can_be_made_of_another, finer_answer, finer_keys
+from discreet.curator.gradual import finer_answer, finer_keys
 from discreet.curator.kept import Cells, Kept
 from discreet.curator.ledger.amounts import Amount, cost_of
 from discreet.curator.ledger.ledger import Ledger
@@ -58,7 +59,7 @@ from discreet.query.build import Query
 from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
-from discreet.query.render import to_sql
+from discreet.query.render import question_sql
 
 __all__ = ["OWNER", "Curator"]
 
@@ -266,7 +267,7 @@ class Curator(Publications):
                 analyst=analyst, dataset=asking.dataset.name, block=block, key=key,
             )  # fmt: skip
         supposed = asking.supposed(question, wanted)  # refused here, nothing was searched for
-        cost_of(supposed.losses, family.accounting)
+        _cost(supposed, family)
         plan, searched = self._ready(asking, question, family, who)
         target = wanted(plan, asking.schema)
         plan = unpriced(plan)  # the price is no part of it
@@ -287,15 +288,15 @@ class Curator(Publications):
         chosen: bool = False,
     ) -> Record:  # fmt: skip
         priced, statement = asking.priced(plan, target)
-        cost = cost_of(priced.losses, family.accounting)
+        cost = _cost(priced, family)
         asking.engine.ping()
-        sql = to_sql(plan, asking.schema)
+        sql = question_sql(priced)
         asked = Asked.of_plan(plan, target, sql)
-        claim = claim_of(self.policy, self.version, asking, asked, who, cost, key)
-        claim = replace(claim, named=chosen)
-        if not claim.public and can_be_made_of_another(priced):
+        claim = claim_of(self.policy, self.version, asking, asked, who, cost, key, named=chosen)
+        if not claim.public and can_be_coarser(priced):
             stored = self.ledger.finer(claim.canon, claim.size)
-            claim = replace(claim, finer=finer_keys(stored, asking, priced))
+            finer = finer_keys(stored, asking, priced)
+            claim = replace(claim, finer=finer) if finer else claim
         return self._settled(
             claim, asking,
             lambda found, how: self._made(asking, (priced, statement), sql, found, how),
@@ -330,8 +331,10 @@ class Curator(Publications):
         wanted = decide(asking)
         cost = cost_of([wanted.loss], family.accounting)
         asking.engine.ping()
-        claim = claim_of(self.policy, self.version, asking, wanted.asked, who, cost, named)
-        claim = replace(claim, named=key is not None)
+        claim = claim_of(
+            self.policy, self.version, asking, wanted.asked, who, cost, named,
+            named=key is not None,
+        )  # fmt: skip
         at, level = self._clock().replace(microsecond=0), self.policy.defaults.confidence
 
         def make(charged: Pending, answering: Answering) -> tuple[Release, None]:
@@ -479,6 +482,11 @@ class Curator(Publications):
             asking, plan, target, lambda found: cost_of(found.losses, accounting).within(left),
             left=left.value(), adds_up=accounting == "pure" or target.rho is not None,
         )  # fmt: skip
+
+
+def _cost(question: Priced, family: Family) -> Amount:
+    kind = family.accounting
+    return question.once(("cost", kind), lambda: cost_of(question.losses, kind))
 
 
 def _read(policy: Policy | str | Path) -> Policy:

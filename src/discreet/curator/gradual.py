@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from discreet.curator.answer import Finer, finer_of, geometric_noise
+from discreet.curator.answer import Finer, finer_of
 from discreet.curator.asking import Asking
 from discreet.curator.kept import SCHEMA, Kept
 from discreet.curator.ledger.values import Done
@@ -23,7 +23,7 @@ from discreet.errors import LedgerError
 from discreet.query.price import Priced
 from discreet.version import VERSION
 
-__all__ = ["can_be_made_of_another", "finer_answer", "finer_keys"]
+__all__ = ["finer_answer", "finer_keys"]
 
 
 def finer_keys(stored: Mapping[str, str], asking: Asking, question: Priced) -> tuple[str, ...]:
@@ -40,11 +40,6 @@ def finer_answer(stored: Done | None, asking: Asking, question: Priced) -> Finer
             "the software has stored; ask with a new key"
         )
     return found
-
-
-def can_be_made_of_another(question: Priced) -> bool:
-    """Whether there can be such answers at all."""
-    return geometric_noise(question) is not None
 
 
 def _finer(text: str, asking: Asking, question: Priced) -> Finer | None:

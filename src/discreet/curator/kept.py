@@ -9,14 +9,13 @@ Tested by tests/curator/test_kept.py
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from discreet.curator.answer import NoisyCells
 from discreet.curator.record import Record
-from discreet.curator.stored import read_json
+from discreet.curator.stored import in_one_line, read_json
 from discreet.errors import ParameterError
 from discreet.query.price import Target
 
@@ -52,8 +51,7 @@ class Kept:
             "price": {name: None if value is None else str(value) for name, value in told.items()},
             "cells": self.cells.noisy,
         }
-        head = json.dumps(values, allow_nan=False, separators=(",", ":"))
-        return f'{head[:-1]},"record":{self.record.to_line()}}}'
+        return f'{in_one_line(values)[:-1]},"record":{self.record.to_line()}}}'
 
     @classmethod
     def from_text(cls, text: str) -> Kept:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from functools import partial
 
 from discreet.curator.answer import Answered
 from discreet.curator.quantiles import rank_error
@@ -54,7 +55,9 @@ def presented(
             raw[output.name] = tuple(estimate.raw for estimate in estimates)
             if any(estimate.low is not None for estimate in estimates):
                 intervals[output.name] = tuple((e.low, e.high) for e in estimates)
-            mechanisms[output.name] = _words(question, output, confidence)
+            mechanisms[output.name] = question.once(
+                ("words", output.name, confidence), partial(_words, question, output, confidence)
+            )
     return Release(
         columns=tuple(output.name for output in plan.outputs),
         keys=tuple(o.name for o in plan.outputs if isinstance(o.value, PostGroup)),
@@ -66,7 +69,7 @@ def presented(
         sql=sql,
         mechanisms=mechanisms,
         confidence=confidence,
-        covers=_covers(question),
+        covers=question.once("covers", lambda: _covers(question)),
         notes=(*(note for note, _ in found_before), *_notes(question, found)),
         asked_at=asked_at,
     )
@@ -156,7 +159,7 @@ def _extremes(plan: Plan) -> list[str]:
 def _guarantee(question: Priced, before: Sequence[PureLoss]) -> Guarantee:
     """Of the answer together with what had to be found for it."""
     if not before:
-        return question.guarantee
+        return question.once("guarantee", lambda: question.guarantee)
     neighbours = question.schema.unit.neighbours
     return sequential(question.guarantee, *(PureDP(loss.epsilon, neighbours) for loss in before))
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from discreet.curator.foretold import (
     rollup_epsilon_for,
@@ -24,8 +24,10 @@ from discreet.exact import Exact, probability
 from discreet.privacy.loss import Loss
 from discreet.query.build import Query
 from discreet.query.explain import Price, epsilon_for, explained, price_of
-from discreet.query.plan import Plan
+from discreet.query.known import Reader
+from discreet.query.plan import Plan, but_for_where
 from discreet.query.price import Priced, Target, priced
+from discreet.query.recent import Recent
 from discreet.query.render import to_sql
 from discreet.query.schema import Schema
 from discreet.query.sql import parse
@@ -36,7 +38,6 @@ __all__ = [
     "Foreseen",
     "Question",
     "Questions",
-    "Recent",
     "foreseen",
     "plan_of",
     "rounded_down",
@@ -46,24 +47,8 @@ __all__ = [
 ]
 
 NOTHING = "(nothing is read: the answer is public)"
-_KEPT = 256
-_K = TypeVar("_K")
-_V = TypeVar("_V")
-
-
 Question = str | Plan | Query
 """SQL, a finished plan, or the fluent form."""
-
-
-class Recent(dict[_K, _V]):
-    """What was decided lately for equal questions."""
-
-    def keep(self, key: _K, value: _V) -> _V:
-        """Remember, and forget everything once there is too much."""
-        if len(self) >= _KEPT:
-            self.clear()
-        self[key] = value
-        return value
 
 
 def plan_of(question: Question, schema: Schema) -> Plan:
@@ -161,8 +146,10 @@ class Questions:
     def _declare(self, schema: Schema) -> None:
         """Take a declaration: what was decided under another one does not hold any more."""
         self._schema = schema
+        self._reader = Reader(schema)
         self._plans: Recent[str, Plan] = Recent()
         self._prices: Recent[tuple[Plan, str, Target, bool], Priced] = Recent()
+        self._kin: Recent[tuple[object, ...], Priced] = Recent()
         self._last: tuple[Plan, Target, tuple[Priced, str]] | None = None
 
     def plan(self, question: Question) -> Plan:
@@ -175,7 +162,7 @@ class Questions:
             return plan_of(question, self._schema)
         found = self._plans.get(question)
         if found is None:
-            found = self._plans.keep(question, plan_of(question, self._schema))
+            found = self._plans.keep(question, self._reader.plan(question))
         return found
 
     def priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
@@ -187,21 +174,25 @@ class Questions:
         last = self._last
         if last is not None and last[0] is plan and last[1] == target:
             return last[2]
-        said = repr((plan.outputs, plan.having, plan.order))  # TRUE and 1 are equal, and differ
-        shape = plan if plan.where is None else replace(plan, where=None)
-        key = (shape, said, target, plan.where is None)
-        known = self._prices.get(key)
-        if known is None:
-            question = self._prices.keep(key, priced(plan, self._schema, target))
-        else:
-            request = replace(known.request, where=plan.where)
-            question = replace(known, plan=plan, request=request)
+        kin = (*but_for_where(plan), target, plan.where is None)
+        known = self._kin.get(kin) or self._kin.keep(kin, self._decided(plan, target))
+        question = known if known.plan is plan else known.asking(plan)
         statement = NOTHING
         if question.request.parts:
             statement = self._engine.ready(question.request)
         found = question, statement
         self._last = plan, target, found
         return found
+
+    def _decided(self, plan: Plan, target: Target) -> Priced:
+        """The question with its noise; it keeps the plan alive."""
+        said = repr((plan.outputs, plan.having, plan.order))  # TRUE and 1 are equal, and differ
+        shape = plan if plan.where is None else replace(plan, where=None)
+        key = (shape, said, target, plan.where is None)
+        known = self._prices.get(key)
+        if known is None:
+            return self._prices.keep(key, priced(plan, self._schema, target))
+        return known.asking(plan)
 
     def _statement(self, question: Priced) -> str:
         """What reads the rows, to be shown."""

@@ -22,7 +22,7 @@ from typing import Any
 
 from discreet.curator.release import Release
 from discreet.curator.stored import SCHEMA as RELEASE_SCHEMA
-from discreet.curator.stored import as_line, read_json
+from discreet.curator.stored import as_line, in_one_line, read_json
 from discreet.errors import DiscreetError, ParameterError
 from discreet.exact import written
 from discreet.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, RandomDP, RenyiDP
@@ -115,8 +115,7 @@ class Record:
     def to_line(self) -> str:
         """Everything, as JSON text in ASCII, in one line and without spaces."""
         told = {"schema": SCHEMA, **{name: getattr(self, name) for name in _TOLD}}
-        head = json.dumps(told, allow_nan=False, separators=(",", ":"))
-        return f'{head[:-1]},"release":{as_line(self.release)}}}'
+        return f'{in_one_line(told)[:-1]},"release":{as_line(self.release)}}}'
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Everything, as JSON text in ASCII, also written to a file where a path is given."""

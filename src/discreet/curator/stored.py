@@ -25,7 +25,7 @@ from discreet.privacy.loss import loss_from_dict
 if TYPE_CHECKING:
     from discreet.curator.release import Release
 
-__all__ = ["SCHEMA", "as_dict", "as_json", "as_line", "fields_of", "read_json"]
+__all__ = ["SCHEMA", "as_dict", "as_json", "as_line", "fields_of", "in_one_line", "read_json"]
 
 SCHEMA = "discreet-release/1"
 
@@ -87,6 +87,8 @@ def as_dict(release: Release) -> dict[str, Any]:
 
 
 _WRITTEN = threading.local()
+in_one_line = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+"""Plain values as JSON text in ASCII, in one line and without spaces."""
 
 
 def as_line(release: Release) -> str:
@@ -96,8 +98,7 @@ def as_line(release: Release) -> str:
     """
     last: tuple[Release, str] | None = getattr(_WRITTEN, "last", None)
     if last is None or last[0] is not release:
-        text = json.dumps(as_dict(release), allow_nan=False, separators=(",", ":"))
-        last = _WRITTEN.last = release, text
+        last = _WRITTEN.last = release, in_one_line(as_dict(release))
     return last[1]
 
 

@@ -17,6 +17,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from struct import Struct
 from typing import Any, Literal
 
 import numpy as np
@@ -113,8 +114,10 @@ class KeyedSource(Source):
     """The bits of one AES-256 counter stream: the same again under the same key.
 
     Guarantee. Under a key from `new_key`, used for one question only and known to nobody, the bits
-    are indistinguishable from uniform ones, by the same assumption as for `SystemSource`. The
-    calls determine the bits: who makes the same calls gets the same bits.
+    are indistinguishable from uniform ones, by the same assumption as for `SystemSource`. No bit is
+    served twice: words of 64 bits are cut off the stream some at a time, and what is read of a word
+    is its upper bits, once. The calls determine the bits: who makes the same calls, with the same
+    version of this file, gets the same bits.
     Assumes. Whoever keeps the key erases it when the question is answered: it tells the noise.
     Tested by tests/noise/test_source.py
     """
@@ -124,6 +127,7 @@ class KeyedSource(Source):
         if not isinstance(given, bytes) or len(given) != KEY_LENGTH:
             raise ParameterError("key", None, f"must be {KEY_LENGTH} bytes, from new_key()")
         self._cipher = _cipher(key)
+        self._words: list[int] = []
 
     def __repr__(self) -> str:
         return "<KeyedSource>"
@@ -133,8 +137,13 @@ class KeyedSource(Source):
 
     def bits(self, count: int) -> int:
         """An integer uniform on 0 .. 2^count - 1."""
-        length = (count + 7) // 8
-        return int.from_bytes(self._next(length), "little") >> (8 * length - count)
+        if count > 64:
+            length = (count + 7) // 8
+            return int.from_bytes(self._next(length), "little") >> (8 * length - count)
+        words = self._words
+        if not words:
+            words.extend(_WORDS.unpack(self._next(_WORDS.size))[::-1])
+        return words.pop() >> (64 - count)
 
     def array(self, size: int, width: Width) -> NDArray[Any]:
         """`size` independent integers of `width` bits."""
@@ -142,6 +151,8 @@ class KeyedSource(Source):
 
 
 KEY_LENGTH = 32
+_WORDS = Struct("<32Q")
+"""So many words are cut off a stream at a time: enough for a few numbers."""
 
 
 def new_key() -> bytes:

@@ -79,6 +79,8 @@ def with_null(kind: Kind, *, nullable: bool) -> Kind:
 
 def common_grid(first: Fraction, second: Fraction) -> Fraction:
     """The coarsest grid that both are whole multiples of."""
+    if first == second:
+        return first
     return Fraction(
         math.gcd(first.numerator * second.denominator, second.numerator * first.denominator),
         first.denominator * second.denominator,

@@ -21,7 +21,10 @@ from discreet.query.schema import Schema
 from discreet.query.tree import Node, found, number, only, part, refused
 from discreet.query.words import listed, meant
 
-__all__ = ["Names", "constant_number", "digits_of", "is_aggregate", "read", "spine", "text_of"]
+__all__ = [
+    "COMPARISONS", "Names", "between", "compared", "constant_number", "digits_of", "is_aggregate",
+    "read", "spine", "text_of",
+]  # fmt: skip
 
 _AGGREGATES = frozenset(
     {"count", "countif", "sum", "avg", "variance", "variancepop", "stddev", "stddevpop"}
@@ -34,7 +37,7 @@ _AGGREGATE_NAMES = frozenset(
 )
 """Aggregates that the SQL parser knows as functions without a meaning."""
 
-_COMPARISONS = {"eq": "=", "neq": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+COMPARISONS = {"eq": "=", "neq": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _PARTS = {
     "year": "year",
     "quarter": "quarter",
@@ -182,7 +185,12 @@ def _pow(node: exp.Pow, names: Names) -> e.Expr:
 
 def _compare(node: Node, names: Names) -> e.Expr:
     left, right = read(node.this, names), read(part(node, "expression"), names)
-    op = _COMPARISONS[node.key]
+    return compared(node.key, left, right, names)
+
+
+def compared(key: str, left: e.Expr, right: e.Expr, names: Names) -> e.Expr:
+    """A comparison, by the kind of its node."""
+    op = COMPARISONS[key]
     return _equal(op, left, right, names) if op in ("=", "<>") else sugar.compared(op, left, right)
 
 
@@ -197,7 +205,11 @@ def _equal(op: str, left: e.Expr, right: e.Expr, names: Names) -> e.Expr:
 
 def _between(node: exp.Between, names: Names) -> e.Expr:
     value = read(node.this, names)
-    low, high = read(part(node, "low"), names), read(part(node, "high"), names)
+    return between(value, read(part(node, "low"), names), read(part(node, "high"), names))
+
+
+def between(value: e.Expr, low: e.Expr, high: e.Expr) -> e.Expr:
+    """Whether a value is low or more, and high or less."""
     return total.all_of([sugar.compared(">=", value, low), sugar.compared("<=", value, high)])
 
 
@@ -444,7 +456,7 @@ _RULES: dict[str, Rule] = {
     "div": (_BINARY, _div),
     "mod": (_BINARY, _mod),
     "pow": (_BINARY, _pow),
-    **dict.fromkeys(_COMPARISONS, (_BINARY, _compare)),
+    **dict.fromkeys(COMPARISONS, (_BINARY, _compare)),
     "between": (("this", "low", "high"), _between),
     "in": (("this", "expressions"), _in),
     "like": ((*_BINARY, "negate"), _like),

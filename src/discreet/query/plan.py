@@ -29,6 +29,7 @@ __all__ = [
     "PostGroup",
     "PostValue",
     "aggregates",
+    "but_for_where",
     "inside",
 ]
 
@@ -162,6 +163,17 @@ class Plan:
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     rho: Fraction | None = None
+
+
+def but_for_where(plan: Plan) -> tuple[int, ...]:
+    """Which objects a plan has besides its condition: two plans that have this in common, while one
+    of them is alive, differ in what WHERE says, and in nothing else. (Equal plans may differ here.)
+    """
+    return (
+        id(plan.table), id(plan.groupings), id(plan.outputs), id(plan.having), id(plan.order),
+        id(plan.limit), id(plan.combinations), id(plan.other), id(plan.rollup), id(plan.epsilon),
+        id(plan.delta), id(plan.rho),
+    )  # fmt: skip
 
 
 def aggregates(plan: Plan) -> tuple[Aggregate, ...]:

@@ -17,10 +17,11 @@ Tested by tests/query/test_price.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any, TypeVar
 
 from discreet.errors import ParameterError, QueryError
 from discreet.exact import Exact, exp, shown, sqrt
@@ -51,6 +52,7 @@ from discreet.query.words import brief
 __all__ = ["Measured", "Noise", "Priced", "Target", "priced"]
 
 Noise = Geometric | Staircase | Gaussian
+_T = TypeVar("_T")
 CLEARLY = 0.75
 """Another way of bounding is taken if its noise has less than this share of the variance."""
 MOST_CHOSEN = 3
@@ -149,6 +151,7 @@ class Priced:
         counts_keys: whether the selection's own noisy counts are the answer.
         request: what the engine will be asked.
         losses: what the whole question leaks.
+        memory: what was found that follows from all of this but the condition; `asking` shares it.
     """
 
     plan: Plan
@@ -160,6 +163,26 @@ class Priced:
     counts_keys: bool
     request: Request
     losses: tuple[Loss, ...]
+    memory: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def asking(self, plan: Plan) -> Priced:
+        """The same for a plan that differs in what WHERE says, and in nothing else."""
+        request = Request(self.request.schema, plan.where, self.request.parts)
+        made = Priced(
+            plan, self.schema, self.target, self.home, self.measured, self.selection,
+            self.counts_keys, request, self.losses,
+        )  # fmt: skip
+        object.__setattr__(made, "memory", self.memory)
+        return made
+
+    def once(self, name: Hashable, find: Callable[[], _T]) -> _T:
+        """What follows from all but the condition: found once for all questions that share it."""
+        found: _T
+        try:
+            found = self.memory[name]
+        except KeyError:
+            found = self.memory[name] = find()
+        return found
 
     @property
     def guarantee(self) -> PureDP | ApproxDP | ZCDP:

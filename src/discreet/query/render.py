@@ -19,7 +19,7 @@ import sqlglot
 
 from discreet.errors import QueryError
 from discreet.query import expr as e
-from discreet.query.keys import admitted, keys_of, shown_key
+from discreet.query.keys import Key, admitted, keys_of, shown_key
 from discreet.query.kinds import WIDEST, Number
 from discreet.query.plan import (
     Aggregate,
@@ -31,9 +31,10 @@ from discreet.query.plan import (
     PostGroup,
     PostValue,
 )
+from discreet.query.price import Priced
 from discreet.query.schema import PerPerson, Schema
 
-__all__ = ["expr_sql", "name_sql", "post_sql", "to_sql"]
+__all__ = ["expr_sql", "name_sql", "post_sql", "question_sql", "to_sql"]
 
 # how tightly a piece of SQL holds together; an operand that holds less tightly gets parentheses
 _OR, _AND, _NOT, _COMPARED, _SUM, _PRODUCT, _ATOM = range(7)
@@ -48,21 +49,23 @@ def to_sql(plan: Plan, schema: Schema | None = None) -> str:
         plan: what is asked.
         schema: of which table; with it the text reads back as the same plan.
     """
-    writer = _Writer(plan, schema)
-    lines = [writer.select(), f"FROM {name_sql(plan.table)}"]
-    if plan.where is not None:
-        lines.append(f"WHERE {writer.row(plan.where)}")
-    if plan.groupings:
-        by = ", ".join(writer.row(g.value) for g in plan.groupings)
-        lines.append(f"GROUP BY ROLLUP ({by})" if plan.rollup else f"GROUP BY {by}")
-    if plan.having is not None:
-        lines.append(f"HAVING {writer.post(plan.having)}")
-    if plan.order:
-        order = (writer.post(o.value) + (" DESC" if o.descending else "") for o in plan.order)
-        lines.append("ORDER BY " + ", ".join(order))
-    if plan.limit is not None:
-        lines.append(f"LIMIT {plan.limit}")
-    return "\n".join(lines)
+    return _Writer(plan, schema).sql(plan.where)
+
+
+def question_sql(question: Priced) -> str:
+    """`to_sql` of a priced question under its schema, written once but for what WHERE says.
+
+    All else depends on the condition only in whether it gives the keys that a grouping has.
+    """
+    plan, schema = question.plan, question.schema
+    where = plan.where if plan.combinations is None else None
+    usual = question.once("usual keys", lambda: [_keys_of(g, schema) for g in plan.groupings])
+    given = tuple(
+        grouping.keys != admitted(keys, grouping.value, where)
+        for grouping, keys in zip(plan.groupings, usual, strict=True)
+    )
+    writer = question.once(("sql", given), lambda: _Writer(plan, schema))
+    return writer.sql(plan.where)
 
 
 def expr_sql(node: e.Expr) -> str:
@@ -284,6 +287,30 @@ class _Writer:
         own = [(o.name, o.value) for o in plan.outputs]
         shadowed = [name for name, value in own if not self._is_itself(name, value)]
         self._rows = _Rows(shadowed, plan.table)
+        self._lines: tuple[list[str], list[str]] | None = None
+
+    def sql(self, where: e.Expr | None) -> str:
+        """The plan with this condition, or another that gives the same keys to all groupings."""
+        if self._lines is None:
+            self._lines = [self.select(), f"FROM {name_sql(self._plan.table)}"], self._tail()
+        before, after = self._lines
+        own = [] if where is None else [f"WHERE {self.row(where)}"]
+        return "\n".join([*before, *own, *after])
+
+    def _tail(self) -> list[str]:
+        """What follows WHERE."""
+        plan, lines = self._plan, []
+        if plan.groupings:
+            by = ", ".join(self.row(g.value) for g in plan.groupings)
+            lines.append(f"GROUP BY ROLLUP ({by})" if plan.rollup else f"GROUP BY {by}")
+        if plan.having is not None:
+            lines.append(f"HAVING {self.post(plan.having)}")
+        if plan.order:
+            order = (self.post(o.value) + (" DESC" if o.descending else "") for o in plan.order)
+            lines.append("ORDER BY " + ", ".join(order))
+        if plan.limit is not None:
+            lines.append(f"LIMIT {plan.limit}")
+        return lines
 
     def _is_itself(self, name: str, value: Post) -> bool:
         """Whether a column of the answer is the grouping by the column of that very name."""
@@ -324,7 +351,10 @@ class _Writer:
         given = []
         where = self._plan.where if self._plan.combinations is None else None
         for grouping in self._plan.groupings:
-            if self._schema is None or grouping.keys == _usual(grouping, self._schema, where):
+            if self._schema is None:
+                continue
+            usual = _keys_of(grouping, self._schema)
+            if grouping.keys == admitted(usual, grouping.value, where):
                 continue
             keys = "NULL"
             if grouping.keys is not None:
@@ -402,9 +432,9 @@ class _Writer:
         return f"CASE {branches} ELSE {self.post(arguments[-1])} END"
 
 
-def _usual(grouping: Grouping, schema: Schema, where: e.Expr | None) -> object:
-    """The keys that the schema and WHERE give; something else where they give none."""
+def _keys_of(grouping: Grouping, schema: Schema) -> tuple[Key, ...] | None:
+    """The keys that the schema gives; something else where it gives none."""
     try:
-        return admitted(keys_of(grouping.value, schema), grouping.value, where)
+        return keys_of(grouping.value, schema)
     except QueryError:
         return ()

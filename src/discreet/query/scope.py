@@ -22,7 +22,7 @@ from discreet.query.schema import Hidden, PerPerson, PublicTable, Schema
 from discreet.query.tree import Node, found, name_of, only, part, refused
 from discreet.query.words import listed, meant
 
-__all__ = ["Environment", "Person", "Scope", "base", "opened", "pick"]
+__all__ = ["Environment", "Person", "Scope", "base", "before_where", "opened", "pick"]
 
 LARGEST = 500
 """The most nodes that an expression may have after substitution, not counting constants."""
@@ -201,6 +201,16 @@ def base(schema: Schema, name: str | None = None) -> Scope:
 
 def opened(select: exp.Select, around: Environment) -> Scope:
     """The scope of a SELECT: its WITH, FROM, joins and WHERE."""
+    scope = before_where(select, around)
+    where = select.args.get("where")
+    if where is not None:
+        only(where, "this")
+        scope = scope.filtered(checked(read(where.this, scope)))
+    return scope
+
+
+def before_where(select: exp.Select, around: Environment) -> Scope:
+    """The scope that WHERE itself is read in."""
     environment = _with(found(select, "with"), around)
     source = found(select, "from")
     if source is None:
@@ -210,12 +220,7 @@ def opened(select: exp.Select, around: Environment) -> Scope:
     for join in select.args.get("joins") or ():
         scope = _joined(scope, join, environment)
     aliased = [item for item in select.expressions if isinstance(item, exp.Alias)]
-    scope = replace(scope, aliases={item.alias.lower(): item for item in aliased})
-    where = select.args.get("where")
-    if where is not None:
-        only(where, "this")
-        scope = scope.filtered(checked(read(where.this, scope)))
-    return scope
+    return replace(scope, aliases={item.alias.lower(): item for item in aliased})
 
 
 def _with(node: Node | None, environment: Environment) -> Environment:

@@ -42,7 +42,7 @@ from discreet.query.tree import (
     tokens_of,
 )
 
-__all__ = ["expression", "parse"]
+__all__ = ["expression", "parse", "parsed"]
 
 _CLAUSES = ("expressions", "from", "from_", "with", "with_", "joins", "where", "kind")
 _OUTER = (*_CLAUSES, "group", "having", "order", "limit")
@@ -55,7 +55,7 @@ def parse(text: str, schema: Schema) -> Plan:
         text: one SELECT; see the top of this file.
         schema: the table that it is asked to.
     """
-    return deeply(lambda: _in_words(text, schema))
+    return deeply(lambda: parsed(text, schema))[0]
 
 
 def expression(text: str, schema: Schema) -> e.Expr:
@@ -64,14 +64,15 @@ def expression(text: str, schema: Schema) -> e.Expr:
     return checked(deeply(lambda: read(node, base(schema))))
 
 
-def _in_words(text: str, schema: Schema) -> Plan:
+def parsed(text: str, schema: Schema) -> tuple[Plan, exp.Select]:
+    """The plan, and the tree that it was read from."""
     try:
         return _parsed(text, schema)
     except ParameterError as error:
         raise QueryError(f"{error.name} {error.problem}") from None
 
 
-def _parsed(text: str, schema: Schema) -> Plan:
+def _parsed(text: str, schema: Schema) -> tuple[Plan, exp.Select]:
     tokens, options = split(tokens_of(text))
     select = statement(tokens, text)
     while isinstance(select, exp.Subquery | exp.Paren):
@@ -89,7 +90,7 @@ def _parsed(text: str, schema: Schema) -> Plan:
     outputs = named([_item(label, node, reader) for label, node in labels], groups)
     tail = tail_of(select, scope, groups, outputs, options)
     plan = assembled(schema, scope.where, groups, outputs, tail, options)
-    return plan if rolled is None else replace(plan, rollup=True)
+    return plan if rolled is None else replace(plan, rollup=True), select
 
 
 def _rolled(group: Node | None) -> Node | None:

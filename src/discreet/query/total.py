@@ -57,6 +57,7 @@ QUOTIENT_STEPS = 1000
 """A quotient of two columns is rounded down to thousandths of the ratio of their grids."""
 FINEST, COARSEST = 10**400, 10**100
 """No grid is below 1/FINEST, which could not be written, or above COARSEST, to fit a float."""
+_COMPARISONS = frozenset(get_args(e.Comparison))
 DEEPEST = 28
 """Nesting beyond this is refused: no honest question needs it, and its SQL has to be readable."""
 
@@ -123,11 +124,11 @@ def _checked(low: int, high: int, grid: Fraction, *, nullable: bool, what: str) 
 def on_grid(node: e.Expr, grid: Fraction) -> e.Expr:
     """The same number, held as a multiple of a finer grid."""
     kind = number(node, "arithmetic")
+    if kind.grid == grid:
+        return node
     factor = kind.grid / grid
     if factor.denominator != 1:
         raise QueryError(f"a grid of {shown(grid)} does not hold multiples of {shown(kind.grid)}")
-    if factor == 1:
-        return node
     times = int(factor)
     if isinstance(node, e.Literal):
         n = None if node.value is None else int(node.value) * times  # type: ignore[arg-type]
@@ -406,7 +407,7 @@ def flag_number(node: e.Expr) -> e.Expr:
 
 def compare(op: str, left: e.Expr, right: e.Expr) -> e.Expr:
     """A comparison of two values of one kind."""
-    if op not in get_args(e.Comparison):
+    if op not in _COMPARISONS:
         raise QueryError(f"the comparison {op} is not known")
     first, second = _together([left, right], f"the comparison {op}")
     if isinstance(first.kind, Flag) and op not in ("=", "<>"):

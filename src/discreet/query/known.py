@@ -1,0 +1,232 @@
+"""Questions of a known shape: the plan of an earlier one, with other numbers in its condition.
+
+Dashboards and loops ask one question again and again with other constants. A shape is a text
+without its numbers. The first question of a shape is read in full (`discreet.query.sql`); the next
+ones take its plan, and only those parts of WHERE are made anew in which another number stands.
+
+Theorem. `Reader.plan(text)` is `parse(text, schema)`: the same plan, or the same refusal.
+Proof. Numbers are taken out of a text only where they stand alone, between spaces, brackets, commas
+and signs of comparison, as plain digits with or without a point. So two texts of one shape differ
+in digits inside of such places. The tokenizer looks at one character after the other and asks of a
+digit only whether it is one, so that the words of both texts are of the same kinds, at the same
+places of the list, and differ in the texts of numbers, or inside of strings, quoted names and
+comments. `Pattern` holds by its position in the text what each number of the first question was to
+the parser. A number is a *slot* if it is one side of a comparison or one end of BETWEEN, and if
+this stands in the WHERE of the outermost SELECT under nothing but AND, OR, NOT and brackets. All
+numbers that are no slots, and all that is no word of its own, must be the same, or the question is
+read in full. The parser asks of a number only whether it is one, so that the trees differ in slots
+alone. What is read of a slot: the comparison, which is made by the very function that reads it; the
+connectives above it, likewise; the size of the condition, which must be the same as before; and
+`discreet.query.keys.admitted`, which looks only at parts that compare a grouping itself, and for
+which no slot is compared with anything that shares a column with a grouping. Nothing else that
+makes a plan looks into WHERE. Whatever is refused on the way is read in full, and refused there.
+Tested by tests/query/test_known.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from discreet.errors import ParameterError, QueryError
+from discreet.query import expr as e
+from discreet.query import total
+from discreet.query.parse_expr import COMPARISONS, Names, between, compared, read, spine
+from discreet.query.plan import Plan
+from discreet.query.recent import Recent
+from discreet.query.schema import Schema
+from discreet.query.scope import Environment, before_where, extent
+from discreet.query.sql import parsed
+from discreet.query.tree import LONGEST, Node, deeply, number, part
+
+__all__ = ["Reader"]
+
+_NUMBER = re.compile(r"(?<=[ \n\t(<>=,])([0-9]{1,15}(?:\.[0-9]{1,15})?)(?=[ \n\t)<>=,;]|\Z)")
+"""A number that stands alone."""
+MOST_NUMBERS = 64
+"""Questions with more numbers than this are read in full."""
+_LONGEST = LONGEST // 4
+"""And so are questions of more letters: a letter has up to four bytes, and bytes are limited."""
+
+Numbers = Sequence[str]
+"""All numbers of a question that stand alone, in their order, as they are written."""
+Filled = Callable[[Numbers], e.Expr]
+"""The condition, or a part of it, with these numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The plan of a shape, and how its condition is made of other numbers.
+
+    Attributes:
+        plan: of the first question of this shape.
+        size: of its condition; with another size it might be refused.
+        where: the condition, of all numbers.
+    """
+
+    plan: Plan
+    size: tuple[int, int]
+    where: Filled
+
+    def filled(self, numbers: Numbers) -> Plan | None:
+        """The plan with these numbers; None where the question has to be read."""
+        try:
+            where = self.where(numbers)
+        except (QueryError, ParameterError):
+            return None
+        return replace(self.plan, where=where) if extent(where) == self.size else None
+
+
+class Reader:
+    """Reads questions to one schema, those of a known shape at once.
+
+    Args:
+        schema: the table that they are asked to.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._slots: Recent[tuple[str, ...], frozenset[int]] = Recent()
+        self._known: Recent[tuple[tuple[str, ...], tuple[str, ...]], Known] = Recent()
+
+    def plan(self, text: str) -> Plan:
+        """The plan of a question in SQL, as `discreet.query.sql.parse` reads it."""
+        return deeply(lambda: self._plan(text))
+
+    def _plan(self, text: str) -> Plan:
+        pieces = _NUMBER.split(text) if len(text) <= _LONGEST else [text]
+        shape, numbers = tuple(pieces[::2]), tuple(pieces[1::2])
+        if not 0 < len(numbers) <= MOST_NUMBERS:
+            return parsed(text, self._schema)[0]
+        slots = self._slots.get(shape)
+        if slots is not None:
+            known = self._known.get((shape, _others(numbers, slots)))
+            found = None if known is None else known.filled(numbers)
+            if found is not None:
+                return found
+        plan, select = parsed(text, self._schema)
+        if plan.where is not None and select.args.get("where") is not None:
+            self._learn(shape, numbers, plan, select)
+        return plan
+
+    def _learn(
+        self, shape: tuple[str, ...], numbers: Numbers, plan: Plan, select: exp.Select
+    ) -> None:
+        """Keep what was read, if any number of it is a slot."""
+        scope = before_where(select, Environment(self._schema))
+        pattern = Pattern(_places(shape, numbers, select), numbers, _grouped(plan), scope, set())
+        outer, own = scope.where, pattern.made(select.args["where"].this)
+        where = own if outer is None else lambda given: total.all_of([outer, own(given)])
+        if pattern.slots and plan.where is not None and where(numbers) == plan.where:
+            slots = self._slots.keep(shape, frozenset(pattern.slots))
+            known = Known(plan, extent(plan.where), where)
+            self._known.keep((shape, _others(numbers, slots)), known)
+
+
+def _others(numbers: Numbers, slots: frozenset[int]) -> tuple[str, ...]:
+    """The numbers that are no slots."""
+    return tuple([one for place, one in enumerate(numbers) if place not in slots])
+
+
+def _places(
+    shape: tuple[str, ...], numbers: Numbers, select: exp.Select
+) -> dict[tuple[int, int], int]:
+    """Which number begins and ends at these places of the text; only those that the tree has once.
+
+    (A parser might say a word of the text in two places of its tree.)
+    """
+    met = Counter(_span(node) for node in select.find_all(exp.Literal))
+    found, at = {}, 0
+    for place, (before, one) in enumerate(zip(shape, numbers, strict=False)):
+        span = at + len(before), at + len(before) + len(one) - 1
+        if met[span] == 1:
+            found[span] = place
+        at = span[1] + 1
+    return found
+
+
+def _span(node: Node) -> tuple[int, int]:
+    """Where a word stood in the text, as far as the parser tells."""
+    return node.meta.get("start", -1), node.meta.get("end", -1)
+
+
+def _grouped(plan: Plan) -> frozenset[str]:
+    """The columns that are grouped by."""
+    return frozenset(name for grouping in plan.groupings for name in _columns(grouping.value))
+
+
+def _columns(node: e.Expr) -> set[str]:
+    return {inner.name for inner in e.walk(node) if isinstance(inner, e.Column)}
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What the numbers of one question are to the parser.
+
+    Attributes:
+        places: by the first and the last place in the text, which of the numbers it is.
+        numbers: these numbers.
+        grouped: the columns that are grouped by.
+        names: what the names in WHERE mean.
+        slots: the numbers that are slots, as far as they were met.
+    """
+
+    places: Mapping[tuple[int, int], int]
+    numbers: Numbers
+    grouped: frozenset[str]
+    names: Names
+    slots: set[int]
+
+    def made(self, node: Node) -> Filled:
+        """A part of WHERE as a function of the numbers."""
+        match node.key:
+            case "paren":
+                return self.made(node.this)
+            case "not":
+                inner = self.made(node.this)
+                return lambda given: total.negation(inner(given))
+            case "and" | "or":
+                parts = [self.made(link) for _, link in spine(node, node.key)]
+                joined = total.all_of if node.key == "and" else total.any_of
+                return lambda given: joined([one(given) for one in parts])
+            case "between":
+                return self._between(node)
+            case key if key in COMPARISONS:
+                return self._compared(node)
+            case _:
+                return self._fixed(node)
+
+    def _fixed(self, node: Node) -> Filled:
+        made = read(node, self.names)
+        return lambda _: made
+
+    def _place(self, node: Node) -> int | None:
+        """Which of the numbers a node is; None for anything else."""
+        if not isinstance(node, exp.Literal) or node.args.get("is_string"):
+            return None
+        place = self.places.get(_span(node))
+        return place if place is not None and self.numbers[place] == str(node.this) else None
+
+    def _side(self, node: Node, beside: e.Expr) -> Filled:
+        """One side of a comparison: a slot, if it is a number beside what is not grouped by."""
+        place = self._place(node)
+        if place is None or not self.grouped.isdisjoint(_columns(beside)):
+            return self._fixed(node)
+        self.slots.add(place)
+        return lambda given: total.constant(number(given[place]))
+
+    def _compared(self, node: Node) -> Filled:
+        sides = node.this, part(node, "expression")
+        first, second = (read(side, self.names) for side in sides)
+        left, right = self._side(sides[0], second), self._side(sides[1], first)
+        key, names = node.key, self.names
+        return lambda given: compared(key, left(given), right(given), names)
+
+    def _between(self, node: Node) -> Filled:
+        value = read(node.this, self.names)
+        low, high = (self._side(part(node, name), value) for name in ("low", "high"))
+        return lambda given: between(value, low(given), high(given))
