@@ -260,21 +260,23 @@ def test_postgres_that_is_not_there():
         Database("postgresql://host:port/x")
 
 
-def test_an_interrupt_at_the_beginning_takes_the_transaction_back(place):
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_interrupt_leaves_no_transaction_open(place, begun):
     """Otherwise nobody could write any more, in this process or another."""
     with place.new() as ledger, place.open() as other:
         ask(ledger, place, claim("first"))
-        kept = ledger._database._kept
+        ask(ledger, place, claim("second"))
+        usual = ledger._database._usual
 
         class Cursor:
             def execute(self, text, *values):
-                kept.execute(text, *values)
+                usual.execute("BEGIN IMMEDIATE" if begun else text, *(() if begun else values))
                 raise KeyboardInterrupt
 
-        ledger._database._kept = Cursor()
+        ledger._database._usual = Cursor()
         with pytest.raises(KeyboardInterrupt):
             ledger.reserve(claim("a"))
-        ledger._database._kept = kept
+        ledger._database._usual = usual
         assert not ledger._database._raw.in_transaction
         ask(other, place, claim("a"))
         ask(ledger, place, claim("b"))

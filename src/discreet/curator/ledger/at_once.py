@@ -2,10 +2,10 @@
 
 What happens nearly always (the key is new, nobody has an answer yet, there is enough) needs no
 looking first: the statements that write hold the conditions. In PostgreSQL, where every statement
-is a way to the server and back, it is one statement that is a transaction by itself, committed and
-flushed when it returns. In SQLite it is a transaction of a few statements, with no reading between
-them. In all other cases nothing is written, and the transaction of
-`discreet.curator.ledger.charging` decides.
+is a way to the server and back, and in SQLite, where it is a moment at which other threads may come
+first, it is one statement that is a transaction by itself, committed and flushed when it returns.
+In all other cases nothing is written, and the transaction of `discreet.curator.ledger.charging`
+decides.
 
 Guarantee. It writes exactly what that transaction would have written, or nothing.
 Proof. It names the head that it builds on, and writes an entry with the next number. Whatever
@@ -33,16 +33,17 @@ from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import Head, canonical, follows, noise_mark
 from discreet.curator.ledger.charging import said
-from discreet.curator.ledger.compiled import Placed
 from discreet.curator.ledger.database import Database
-from discreet.curator.ledger.statements import FAILED, FINISH, LARGEST, PAY
+from discreet.curator.ledger.statements import FAILED, LARGEST
 from discreet.curator.ledger.steps import passed, reached
+from discreet.curator.ledger.usual import ANSWER, CHARGE
 from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.noise.source import new_key
 
 __all__ = ["Once", "once_in", "reserve_at_once", "store_at_once"]
 
 _Paid = Sequence[Sequence[int]]
+_NOBODY = (None, None, None)
 
 RESERVE = text("""
 WITH payer AS (
@@ -105,37 +106,6 @@ WITH waits AS (
 SELECT 0, 0, 0 FROM answered
 """)
 """Nothing, or that nobody paid."""
-CHARGE = Placed(
-    text("""INSERT INTO discreet_entry
-    (seq, kind, body, hash, key, digest, canon, size, analyst, state, noise)
-VALUES (
-    :next,
-    CASE WHEN (SELECT policy FROM discreet_ledger) = :policy
-        AND (SELECT hash FROM discreet_entry WHERE seq = :last) = :hash
-        AND NOT EXISTS (
-            SELECT 1 FROM discreet_entry WHERE canon = :canon AND size >= :size AND state = 'done'
-        )
-        AND NOT EXISTS (
-            SELECT 1 FROM discreet_entry WHERE canon = :failed AND size >= :size AND state = 'done'
-        )
-    THEN 'reserve' END,
-    :body, :made, :asked, :digest, :canon, :size, :analyst, 'reserved', :noise
-)
-"""),
-    "next", "policy", "last", "hash", "canon", "size", "failed", "size", "body", "made", "asked",
-    "digest", "canon", "size", "analyst", "noise",
-)  # fmt: skip
-"""Where something is not as usual, the database refuses: an entry is of some kind."""
-DONE = Placed(
-    text("""INSERT INTO discreet_entry (seq, kind, body, hash)
-VALUES (
-    :next,
-    CASE WHEN (SELECT hash FROM discreet_entry WHERE seq = :last) = :hash THEN 'done' END,
-    :body, :made
-)
-"""),
-    "next", "last", "hash", "body", "made",
-)  # fmt: skip
 
 
 class Once(ABC):
@@ -205,22 +175,24 @@ class _InServer(Once):
 
 
 class _InFile(Once):
-    """In SQLite: by a few statements, each of which has to change as many rows as is said."""
+    """In SQLite: by one statement that is put into a view (`discreet.curator.ledger.usual`)."""
 
     __slots__ = ()
 
     def charge(
         self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes
     ) -> Head | None:
-        """Write a charge."""
-        last, canon, size = anchor.head, claim.canon, claim.size
+        """Write a charge; at most two pay for it this way."""
+        if len(paid) > 2:
+            return None
+        last, canon = anchor.head, claim.canon
         entry = follows(last, "reserve", body)
         values = (
-            entry.seq, claim.policy, last.seq, last.hash, canon, size, canon + FAILED, size, body,
-            entry.hash, claim.key, claim.digest, canon, size, claim.analyst, noise,
+            entry.seq, body, entry.hash, claim.policy, last.seq, last.hash, claim.key,
+            claim.digest, canon, canon + FAILED, claim.size, claim.analyst, noise,
+            *paid[0], *(paid[1] if len(paid) > 1 else _NOBODY),
         )  # fmt: skip
-        paying = [(PAY, (main, delta, main, delta, number), 1) for number, main, delta in paid]
-        if not self._database.steps("reserve", [(CHARGE, values, 1), *paying]):
+        if not self._database.wrote("reserve", CHARGE, values):
             return None
         anchor.follow(entry.head, paid)
         return entry.head
@@ -229,9 +201,8 @@ class _InFile(Once):
         """Write an answer."""
         last = anchor.head
         entry = follows(last, "done", body)
-        done = (entry.seq, last.seq, last.hash, body, entry.hash)
-        finish = (answer, charged, key)
-        if not self._database.steps("store", [(FINISH, finish, 1), (DONE, done, 1)]):
+        values = (charged, key, answer, entry.seq, body, entry.hash, last.seq, last.hash)
+        if not self._database.wrote("store", ANSWER, values):
             return None
         anchor.follow(entry.head, ())
         return entry.head

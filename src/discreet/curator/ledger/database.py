@@ -46,6 +46,7 @@ from discreet.curator.ledger.connecting import (
     unwritten,
 )
 from discreet.curator.ledger.steps import passed
+from discreet.curator.ledger.usual import TEMPORARY
 from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Database:
         self._reader: Any = None
         self._pipeline: Any = None
         self._cursor: Any = None
-        self._kept: Any = None
+        self._usual: Any = None
         self._transaction = _Transaction(self)
         self._committed = False
         self._closed = False
@@ -93,8 +94,7 @@ class Database:
         with failing("could not be opened"):
             self._pooled = self._engine.raw_connection()
         self._raw = self._pooled.driver_connection
-        if self.is_file:
-            self._kept = self._raw.cursor()
+        self._usual = None
         if not self.is_file:
             with failing("could not be opened"):
                 self._raw.autocommit = True  # a statement is a transaction, unless one was begun
@@ -223,33 +223,31 @@ class Database:
         if self.process != os.getpid():
             raise LedgerError("a transaction belongs to the process that began it")
 
-    def steps(self, name: str, steps: Sequence[tuple[Placed, tuple[Any, ...], int]]) -> bool:
-        """Run statements as one transaction of a file, which is on the disk when it returns.
+    def wrote(self, name: str, placed: Placed, values: tuple[Any, ...]) -> bool:
+        """Run one statement as a transaction of a file, which is on the disk when it returns.
 
-        Whether it was written: not if one of them did not change as many rows as it has to, or the
-        database refused one. The caller has the `turn`.
+        Whether it was written: not if the database refused it. The caller has the `turn`.
 
         Args:
             name: of what is done, for the steps.
-            steps: statements with their values, and how many rows each has to change.
+            placed: the statement, one of `discreet.curator.ledger.usual`.
+            values: by place.
         """
         if self._raw is None:
             self._connect()
         self._same()
-        cursor, texts, written = self._kept, self.texts, False
+        if self._usual is None:
+            made = self._raw.cursor()
+            for text in TEMPORARY:
+                made.execute(text)
+            self._usual = made
+        passed("before the commit of", (name,))
         try:
-            cursor.execute("BEGIN IMMEDIATE")
-            for placed, values, rows in steps:
-                if cursor.execute(texts[placed], values).rowcount != rows:
-                    return False
-            passed("before the commit of", (name,))
-            self._same()
-            cursor.execute("COMMIT")
-            written = True
+            self._usual.execute(self.texts[placed], values)
         except unwritten():
             return False
         finally:
-            if not written:
+            if self._raw.in_transaction:
                 self._raw.rollback()
         passed("after the commit of", (name,))
         return True
