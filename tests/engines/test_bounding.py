@@ -8,8 +8,9 @@ from tests.engines.contract import settled
 from tests.engines.corpus import AGE, DEPT, NOTE
 from tests.engines.test_duckdb import table_of
 
-from discreet.engines.compile import cells, tree
+from discreet.engines.compile import tree
 from discreet.engines.dialects import DIALECTS, DuckDBDialect
+from discreet.engines.reading import cells
 from discreet.errors import QueryError
 from discreet.query.request import Bounding, Part, Request, Total
 

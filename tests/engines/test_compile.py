@@ -1,17 +1,15 @@
 """Statements as a whole: their shape, how rows become integers again, and what is refused."""
 
 from dataclasses import replace
-from datetime import date, datetime
-from decimal import Decimal
 
 import pytest
 import sqlglot
 from sqlglot import exp
 from tests.engines import corpus
 from tests.engines.contract import REQUESTS
-from tests.engines.corpus import AGE, BONUS, DEPT, LEVEL, NOTE, SALARY, SEEN, SMOKER, START
+from tests.engines.corpus import AGE, BONUS, DEPT, LEVEL, SALARY, SMOKER
 
-from discreet.engines.compile import Cleaned, _not_computed_with, cells, columns_used, statement
+from discreet.engines.compile import Cleaned, _not_computed_with, columns_used, statement
 from discreet.engines.dialects import DIALECTS
 from discreet.errors import QueryError
 from discreet.query import expr as e
@@ -152,36 +150,6 @@ def test_nothing_else_than_select_is_ever_said(dialect):
     for request in list(REQUESTS.values())[::18]:
         tree = sqlglot.parse_one(text(request, dialect), dialect=dialect)
         assert not list(tree.find_all(*ELSE))
-
-
-def test_rows_of_one_part():
-    request = corpus.asked(Part((DEPT, SMOKER), (Total(), Total(AGE)), NONE))
-    rows = [("a", True, 3, Decimal(2)), (None, None, 1, 0)]
-    assert cells(request, rows) == [{("a", True): (3, 2), (None, None): (1, 0)}]
-
-
-def test_rows_of_several_parts_stand_by_type():
-    request = corpus.asked(
-        Part((DEPT, LEVEL), (Total(), Total(AGE)), NONE),
-        Part((START, NOTE, SEEN), (Total(),), NONE),
-        Part((), (), NONE, spread=(1,)),
-        Part((), (Total(),), NONE),
-    )
-    day, moment = date(2020, 1, 1), datetime.fromisoformat("2020-01-02 10:00")
-    rows = [
-        # part, number, text, two days, two totals
-        (0, 7, "a", None, None, Decimal(5), Decimal(6)),
-        (1, None, "b", day, moment, 1, None),
-        (2, 1, None, None, None, 9, None),
-        (3, None, None, None, None, 4, None),
-    ]
-    assert cells(request, rows) == [
-        {("a", 7): (5, 6)},
-        {(day, "b", date(2020, 1, 2)): (1,)},
-        {(1,): (9,)},
-        {(): (4,)},
-    ]
-    assert cells(request, []) == [{}, {}, {}, {}]
 
 
 def test_a_hash_key_changes_the_choice_and_nothing_else():

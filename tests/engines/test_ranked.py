@@ -9,10 +9,11 @@ from tests.engines import reference
 from tests.engines.contract import settled
 from tests.engines.test_duckdb import table_of
 
-from discreet.engines.compile import cells, statement
+from discreet.engines.compile import statement
 from discreet.engines.dialects import DIALECTS
 from discreet.engines.parts import Base
 from discreet.engines.ranked import _heavy
+from discreet.engines.reading import cells
 from discreet.query import expr as e
 from discreet.query.request import Bounding, Part, Request, Total
 from discreet.query.schema import Bounds, FreeText, PerPerson, Schema

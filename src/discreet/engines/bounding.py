@@ -38,25 +38,22 @@ from discreet.engines.parts import (
 from discreet.errors import QueryError
 from discreet.query.kinds import WIDEST, Number
 from discreet.query.request import Part, Total
-from discreet.query.schema import PerPerson
+from discreet.query.schema import PerPerson, Schema
 
-__all__ = ["part_select"]
+__all__ = ["bounds_nobody", "check", "part_select"]
 
 
 def part_select(base: Base, part: Part) -> exp.Select:
     """The SELECT of one part; its columns are k0, k1, ... and t0, t1, ..."""
-    _check(base, part)
+    check(base.schema, part)
     bounding = part.bounding
     if part.spread is not None:
         return _spread(base, part.spread)
-    groups = bounding.groups if part.keys else None
-    rows = None if part.people else bounding.rows
-    if part in base.light:
+    if bounds_nobody(part):
         return _plain(base, part)
     if bounding.way == "weight":
         return _weighted_people(base, part) if part.people else _weighted(base, part)
-    if bounding.way == "none" or (groups is None and rows is None):
-        return _plain(base, part)
+    groups, rows = _bounds(part)
     if bounding.way == "sample" and rows is not None and inputs(part):
         shape = ranked.sampled if base.sql.sorts_fast else _sampled
         return shape(base, part, groups, rows)
@@ -64,9 +61,23 @@ def part_select(base: Base, part: Part) -> exp.Select:
     return shape(base, part, groups, rows)
 
 
-def _check(base: Base, part: Part) -> None:
+def _bounds(part: Part) -> tuple[int | None, int | None]:
+    """How many groups a person may be in, and with how many rows in each."""
+    groups = part.bounding.groups if part.keys else None
+    return groups, None if part.people else part.bounding.rows
+
+
+def bounds_nobody(part: Part) -> bool:
+    """Whether a part adds up every row as it is."""
+    if part.spread is not None or part.bounding.way == "weight":
+        return False
+    return part.bounding.way == "none" or _bounds(part) == (None, None)
+
+
+def check(schema: Schema, part: Part) -> None:
+    """Refuse a part that cannot be answered; QueryError says why."""
     personal = part.spread is not None or part.bounding.way != "none"
-    if personal and not isinstance(base.schema.unit, PerPerson):
+    if personal and not isinstance(schema.unit, PerPerson):
         raise QueryError(
             "people can be bounded only where a column says whose a row is: "
             "declare unit=dp.PerPerson(...)"
@@ -83,7 +94,7 @@ def _check(base: Base, part: Part) -> None:
     elif bounding.scale != 1:
         raise QueryError("only weights have a scale")
     for total in part.totals:
-        most_of(base, part, total)
+        most_of(schema, part, total)
         if bounding.way == "clamp" and not _clampable(total):
             raise QueryError(
                 "a person's totals can be clamped for counts and for sums from the low end"
@@ -102,18 +113,16 @@ def _clampable(total: Total) -> bool:
 
 
 def _plain(base: Base, part: Part) -> exp.Select:
-    """Every row as it is, with the full weight where there are weights."""
-    scale = part.bounding.scale
-    keys = [base.at(node) for node in part.keys]
+    """Every row as it is."""
+    keys = [base.by(node) for node in part.keys]
     if part.people:
-        person = column("p", "b")
         personal = isinstance(base.schema.unit, PerPerson)
-        found: Node = exp.Count(this=exp.Distinct(expressions=[person])) if personal else count()
-        totals = [found if scale == 1 else exp.Mul(this=found, expression=number(scale))]
+        people = exp.Count(this=exp.Distinct(expressions=[base.person()]))
+        totals: list[Node] = [people if personal else count()]
     else:
-        weight = None if scale == 1 else number(scale)
-        totals = [term(base, part, total, "b", weight) for total in part.totals]
-    return select([*keyed(keys), *numbered(totals)], base.rows(), group=keys)
+        totals = [term(base, part, total, "b", None) for total in part.totals]
+    made = select([*keyed(keys), *numbered(totals)], base.rows(), group=keys)
+    return where(made, base.condition())
 
 
 def _spread(base: Base, spread: Sequence[int]) -> exp.Select:
@@ -203,7 +212,7 @@ def _paired(base: Base, part: Part, groups: int | None, rows: int | None) -> exp
         condition = exp.LTE(this=column("g", "s"), expression=number(groups))
     keys = [base.at(node, table) for node in part.keys]
     sums = [
-        sql.sum(column(f"t{i}", table), most=most_of(base, part, total))
+        sql.sum(column(f"t{i}", table), most=most_of(base.schema, part, total))
         for i, total in enumerate(wanted)
     ]
     made = select([*keyed(keys), *numbered(sums or [count()])], kept, group=keys)

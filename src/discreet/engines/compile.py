@@ -1,4 +1,4 @@
-"""One SQL statement for a request, as a sqlglot tree; and its rows as exact integers again.
+"""One SQL statement for a request, as a sqlglot tree; `reading` reads its rows.
 
 The statement, from the inside out:
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from functools import partial
 
 from sqlglot import exp
@@ -29,18 +29,18 @@ from discreet.engines.clean import cleaned, in_range, read
 from discreet.engines.dialects import DIALECTS, Dialect, Node, cast, column, name, number
 from discreet.engines.expressions import Level, Translator, bare, type_of
 from discreet.engines.parts import Base, aliased, carried, select, sub, where
+from discreet.engines.reading import Key, Layout
 from discreet.errors import QueryError
 from discreet.query import expr as e
 from discreet.query.kinds import Day, Flag, Kind, Number, Text
-from discreet.query.request import Cells, Part, Request
+from discreet.query.request import Part, Request
 from discreet.query.schema import PerPerson, Schema, Storage
 
 __all__ = [
-    "Cleaned", "Made", "base_rows", "cells", "cleaned_rows", "columns_used", "needed", "over",
+    "Cleaned", "Made", "base_rows", "cleaned_rows", "columns_used", "needed", "over",
     "person_names", "statement", "tree",
 ]  # fmt: skip
 
-Key = int | bool | str | date | None
 _KEPT = 256
 """So many texts are remembered; then all are forgotten."""
 
@@ -89,28 +89,31 @@ def tree(
     """The statement as a tree."""
     made = _base(request, sql, relation, known)
     base = Base(sql, request.schema, made.names, hashing, key)
-    return over(base, made, request.parts, stable=stable)
+    return over(base, made.select, request.parts, stable=stable)
 
 
-def over(base: Base, made: Made, parts: Sequence[Part], *, stable: bool = True) -> Node:
-    """The statement that answers parts from base rows."""
+def over(
+    base: Base, rows: exp.Select | None, parts: Sequence[Part], *, stable: bool = True
+) -> Node:
+    """The statement that answers parts from base rows, which are selected if they are no table."""
     if not parts:
         raise QueryError("a request needs at least one part")
     sql = base.sql
     selects = [part_select(base, part) for part in parts]
     total: Node = selects[0]
     if len(selects) > 1:
-        layout = _Layout(parts)
+        layout = Layout(parts)
         laid = [layout.laid_out(sql, at, one) for at, one in enumerate(selects)]
         total = laid[0]
         for one in laid[1:]:
             total = exp.Union(this=total, expression=one, distinct=False)
     ctes = base.ctes
-    if base.uses > 1:
-        title = exp.TableAlias(this=name("base"))
-        kept = sql.keeps_base if stable else True
-        ctes = [exp.CTE(this=made.select, alias=title, materialized=kept), *ctes]
-    base.fill(made.select, inline=base.uses == 1)
+    if rows is not None:
+        if base.uses > 1:
+            title = exp.TableAlias(this=name("base"))
+            kept = sql.keeps_base if stable else True
+            ctes = [exp.CTE(this=rows, alias=title, materialized=kept), *ctes]
+        base.fill(rows, inline=base.uses == 1)
     if ctes:
         total.set(_WITH, exp.With(expressions=ctes))
     return total
@@ -371,108 +374,6 @@ def _public(schema: Schema, table: str, alias: str, sql: Dialect) -> Node:
 
 def _typed(node: Node, kind: Kind, sql: Dialect) -> Node:
     return sql.text(node) if isinstance(kind, Text) else cast(node, type_of(kind))
-
-
-# results
-
-
-class _Layout:
-    """Where the keys and totals of each part stand in the rows of a statement of several parts."""
-
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self.kinds = [_key_kinds(part) for part in parts]
-        self.totals = max(_width(part) for part in parts)
-        most: dict[str, int] = {}
-        for kinds in self.kinds:
-            for kind in (Number, Flag, Text, Day):
-                there = sum(isinstance(k, kind) for k in kinds)
-                most[kind.__name__] = max(most.get(kind.__name__, 0), there)
-        self.slots = [(kind, i) for kind, there in most.items() for i in range(there)]
-
-    def places(self, at: int) -> list[int]:
-        """Which slot each key of a part is in."""
-        seen: dict[str, int] = {}
-        found = []
-        for kind in self.kinds[at]:
-            title = type(kind).__name__
-            found.append(self.slots.index((title, seen.get(title, 0))))
-            seen[title] = seen.get(title, 0) + 1
-        return found
-
-    def laid_out(self, sql: Dialect, at: int, made: exp.Select) -> exp.Select:
-        """The SELECT of a part with its number and with all columns that any part has."""
-        given = {node.alias: node.this for node in made.expressions}
-        places = self.places(at)
-        types = {"Number": "BIGINT", "Flag": "BOOLEAN", "Text": "TEXT", "Day": "DATE"}
-        columns = [aliased(number(at), "part")]
-        for place, (kind, i) in enumerate(self.slots):
-            here = places.index(place) if place in places else None
-            node = cast(exp.Null(), types[kind]) if here is None else given[f"k{here}"]
-            columns.append(aliased(node, f"{kind.lower()}{i}"))
-        for i in range(self.totals):
-            node = given.get(f"t{i}") or exp.Null()
-            columns.append(aliased(sql.widened(node), f"t{i}"))
-        made.set("expressions", columns)
-        return made
-
-
-def _key_kinds(part: Part) -> list[Kind]:
-    if part.spread is not None:
-        return [Number(0, len(part.spread))]
-    return [node.kind for node in part.keys]
-
-
-def _width(part: Part) -> int:
-    return 1 if part.people or part.spread is not None else len(part.totals)
-
-
-def cells(request: Request, rows: Sequence[Sequence[object]]) -> list[Cells]:
-    """The rows of a statement as exact integers per group, one mapping for each part."""
-    parts = request.parts
-    found: list[dict[tuple[Key, ...], tuple[int, ...]]] = [{} for _ in parts]
-    if len(parts) == 1:
-        readers = [_reader(kind) for kind in _key_kinds(parts[0])]
-        width = len(readers)
-        for row in rows:
-            at = tuple(r(v) for r, v in zip(readers, row[:width], strict=True))
-            found[0][at] = tuple(int(v) for v in row[width:])  # type: ignore[call-overload]
-        return list(found)
-    layout = _Layout(parts)
-    plans = [
-        (
-            [
-                (1 + place, _reader(kind))
-                for place, kind in zip(layout.places(i), layout.kinds[i], strict=True)
-            ],
-            _width(part),
-        )
-        for i, part in enumerate(parts)
-    ]
-    start = 1 + len(layout.slots)
-    for row in rows:
-        part = int(row[0])  # type: ignore[call-overload]
-        places, totals = plans[part]
-        at = tuple(r(row[place]) for place, r in places)
-        found[part][at] = tuple(int(v) for v in row[start : start + totals])  # type: ignore[call-overload]
-    return list(found)
-
-
-def _reader(kind: Kind) -> Callable[[object], Key]:
-    match kind:
-        case Number():
-            return lambda v: None if v is None else int(v)  # type: ignore[call-overload]
-        case Flag():
-            return lambda v: None if v is None else bool(v)
-        case Text():
-            return lambda v: None if v is None else str(v)
-        case _:
-            return _as_day
-
-
-def _as_day(value: object) -> Key:
-    if isinstance(value, datetime):
-        return value.date()
-    return value if value is None or isinstance(value, date) else date.fromisoformat(str(value))
 
 
 def columns_used(request: Request) -> Iterator[str]:

@@ -15,8 +15,10 @@ import hashlib
 from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
+from functools import cache
 from typing import ClassVar
 
+from sqlglot import Dialect as Syntax
 from sqlglot import exp
 
 from discreet.engines.base import Hashing
@@ -25,26 +27,16 @@ from discreet.query.kinds import Day, Kind, Text
 from discreet.query.schema import Storage
 
 __all__ = [
-    "DIALECTS",
-    "Dialect",
-    "Node",
-    "Written",
-    "call",
-    "case",
-    "cast",
-    "column",
-    "day",
-    "double",
-    "name",
-    "number",
-    "to_integer",
-    "typed",
-]
+    "DIALECTS", "Dialect", "Node", "Written", "call", "case", "cast", "column", "day", "double",
+    "name", "number", "to_integer", "typed",
+]  # fmt: skip
 
 Node = exp.Expr
 Written = tuple[Node, Node]
 """A value, and the text that the portable hash reads of it."""
 BIGGEST = 1 << 63
+_syntax = cache(Syntax.get_or_raise)
+"""What sqlglot knows of a dialect; it is found once."""
 
 
 def name(text: str) -> exp.Identifier:
@@ -132,7 +124,7 @@ class Dialect:
 
     def render(self, tree: Node, *, pretty: bool = False) -> str:
         """The statement as text; the tree is used up."""
-        return tree.sql(dialect=self.name, pretty=pretty, comments=False, copy=False)
+        return _syntax(self.name).generate(tree, pretty=pretty, comments=False, copy=False)
 
     # text
 

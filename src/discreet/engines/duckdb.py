@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 
 from discreet.engines.base import Engine, Hashing
-from discreet.engines.compile import Cleaned, cells, columns_used, statement
+from discreet.engines.compile import Cleaned, columns_used, statement
 from discreet.engines.delimited import check_names, csv_relation, header
 from discreet.engines.dialects import column, name
 from discreet.engines.kept import Files, Rows
 from discreet.engines.own import SESSION, failing, own, quoted
+from discreet.engines.reading import cells
 from discreet.engines.running import fetched
 from discreet.engines.shapes import Shapes, whole
 from discreet.errors import EngineError, ParameterError
@@ -243,7 +244,7 @@ class DuckDB(Engine):
     def ready(self, request: Request) -> str:
         """The statement over kept rows, where rows can be kept; else the usual one."""
         found = self._over_kept(request.schema)
-        return self.statement(request) if found is None else _OfKept(found.statement(request))
+        return self.statement(request) if found is None else _OfKept(found.statement(request).text)
 
     def run(
         self,
@@ -258,8 +259,8 @@ class DuckDB(Engine):
         if self._files is not None and over is not None:
             rows = self._files.rows(over.of.text)
         if rows is not None and over is not None:
-            text = over.statement(request, most=rows.most)
-            return cells(request, self._from_kept(rows, text, seconds))
+            made = over.statement(request, most=rows.most)
+            return made.reading(self._from_kept(rows, made.text, seconds))
         if statement is None or isinstance(statement, _OfKept):
             statement = self.statement(request)
         return cells(request, self._rows(statement, progress=progress, seconds=seconds))

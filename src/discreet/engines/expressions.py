@@ -33,7 +33,7 @@ from discreet.query import expr as e
 from discreet.query.kinds import Day, Flag, Kind, Number, Text
 from discreet.query.schema import PublicTable
 
-__all__ = ["Translator", "null", "typed"]
+__all__ = ["Translator", "grouped", "null", "typed"]
 
 DEEPEST = 6
 """How deep values that need a name may nest."""
@@ -176,11 +176,11 @@ class Translator:
     def _Linear(self, node: e.Linear) -> Node:  # noqa: N802
         total: Node | None = None
         for factor, term in node.terms:
-            value = _grouped(self(term))
+            value = grouped(self(term))
             size = abs(factor)
             scaled = value if size == 1 else exp.Mul(this=value, expression=number(size))
             if total is None:
-                total = scaled if factor >= 0 else exp.Neg(this=_grouped(scaled))
+                total = scaled if factor >= 0 else exp.Neg(this=grouped(scaled))
             else:
                 total = (exp.Add if factor >= 0 else exp.Sub)(this=total, expression=scaled)
         if total is None:  # pragma: no cover - a sum without terms is a constant
@@ -191,7 +191,7 @@ class Translator:
         return total
 
     def _Product(self, node: e.Product) -> Node:  # noqa: N802
-        return exp.Mul(this=_grouped(self(node.left)), expression=_grouped(self(node.right)))
+        return exp.Mul(this=grouped(self(node.left)), expression=grouped(self(node.right)))
 
     def _Quotient(self, node: e.Quotient) -> Node:  # noqa: N802
         """Without its fraction, and one less where that rounded up: both below 0 or neither."""
@@ -201,7 +201,7 @@ class Translator:
         sure = min(above.low, below.low) >= 0 or max(above.high, below.high) <= 0
         left = self(node.left) if sure else self.named(node.left)
         right = self(node.right) if sure else self.named(node.right)
-        times = exp.Mul(this=_grouped(left), expression=number(node.factor))
+        times = exp.Mul(this=grouped(left), expression=number(node.factor))
         divisor = exp.Nullif(this=right, expression=number(0))
         cut = self._sql.divide(times.copy(), divisor.copy())
         if sure:
@@ -217,7 +217,7 @@ class Translator:
     def _FloorDivide(self, node: e.FloorDivide) -> Node:  # noqa: N802
         kind = node.operand.kind
         low = kind.low if isinstance(kind, Number) else 0
-        return floor_divided(_grouped(self(node.operand)), low, node.divisor, self._sql)
+        return floor_divided(grouped(self(node.operand)), low, node.divisor, self._sql)
 
     def _Remainder(self, node: e.Remainder) -> Node:  # noqa: N802
         return self._sql.remainder(self(node.operand), number(node.divisor))
@@ -261,29 +261,27 @@ class Translator:
     def _side(self, node: e.Expr) -> Node:
         if isinstance(node, e.Literal) and not isinstance(node.kind, Text):
             return bare(node.value, node.kind, self._sql)
-        return _grouped(self(node))
+        return grouped(self(node))
 
     def _Logic(self, node: e.Logic) -> Node:  # noqa: N802
         kind = exp.And if node.op == "and" else exp.Or
-        total = _grouped(self(node.operands[0]))
+        total = grouped(self(node.operands[0]))
         for operand in node.operands[1:]:
-            total = kind(this=total, expression=_grouped(self(operand)))
+            total = kind(this=total, expression=grouped(self(operand)))
         return total
 
     def _Not(self, node: e.Not) -> Node:  # noqa: N802
-        return exp.Not(this=_grouped(self(node.operand)))
+        return exp.Not(this=grouped(self(node.operand)))
 
     def _IsNull(self, node: e.IsNull) -> Node:  # noqa: N802
-        return exp.Is(this=_grouped(self(node.operand)), expression=exp.Null())
+        return exp.Is(this=grouped(self(node.operand)), expression=exp.Null())
 
     def _Member(self, node: e.Member) -> Node:  # noqa: N802
         values = [bare(v.value, v.kind, self._sql) for v in node.values]
-        return exp.In(this=_grouped(self(node.operand)), expressions=values)
+        return exp.In(this=grouped(self(node.operand)), expressions=values)
 
     def _Like(self, node: e.Like) -> Node:  # noqa: N802
-        return exp.Like(
-            this=_grouped(self(node.operand)), expression=self._sql.string(node.pattern)
-        )
+        return exp.Like(this=grouped(self(node.operand)), expression=self._sql.string(node.pattern))
 
     def _Case(self, node: e.Case) -> Node:  # noqa: N802
         whens = [(self(condition), self(value)) for condition, value in node.whens]
@@ -320,7 +318,7 @@ class Translator:
         return self._at(self._named[node][0])
 
 
-def _grouped(node: Node) -> Node:
+def grouped(node: Node) -> Node:
     """In brackets, unless it binds tightly already."""
     tight = isinstance(node, exp.Column | exp.Literal | exp.Func | exp.Paren | exp.Boolean)
     return node if tight and not isinstance(node, exp.Binary) else exp.Paren(this=node)

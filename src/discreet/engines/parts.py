@@ -8,7 +8,7 @@ Tested by tests/engines/test_parts.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -23,6 +23,7 @@ from discreet.query.schema import PerPerson, Schema
 __all__ = [
     "MOST",
     "Base",
+    "Flat",
     "aliased",
     "carried",
     "count",
@@ -51,14 +52,11 @@ class Base:
         names: what each expression is called.
         hashing: which hash chooses rows and groups.
         key: the key of that hash.
-        light: parts that no person has too many rows for, so that there is nothing to bound.
     """
 
     def __init__(
-        self, sql: Dialect, schema: Schema, names: dict[e.Expr, str], hashing: Hashing, key: str,
-        *, light: Collection[Part] = (),
-    ) -> None:  # fmt: skip
-        self.light = light
+        self, sql: Dialect, schema: Schema, names: dict[e.Expr, str], hashing: Hashing, key: str
+    ) -> None:
         self.sql = sql
         self.schema = schema
         self.names = names
@@ -98,6 +96,22 @@ class Base:
         """A value of the base rows."""
         return column(self.names[node], table)
 
+    def condition(self) -> Node | None:
+        """Which rows count, where the base rows are more."""
+        return None
+
+    def by(self, node: e.Expr) -> Node:
+        """A value of the base rows to group by, where nothing else is done with it."""
+        return self.at(node)
+
+    def person(self) -> Node:
+        """Whose a base row is."""
+        return column("p", "b")
+
+    def sum(self, node: Node, *, most: int) -> Node:
+        """The sum of integers whose total stays within `most`."""
+        return self.sql.sum(node, most=most)
+
     def titles(self, nodes: Sequence[e.Expr]) -> list[str]:
         """The names of some values, each once."""
         return list(dict.fromkeys(self.names[node] for node in nodes))
@@ -116,6 +130,54 @@ class Base:
         return self.sql.hashed(self.hashing, self.key, values)
 
 
+class Flat(Base):
+    """Base rows that are a table as it stands: values have no names, and are written where used.
+
+    Only for parts that bound nobody. A sum of nothing is NULL here: who reads it takes it for 0.
+
+    Args:
+        sql: the dialect.
+        schema: the declaration.
+        table: the table, as it stands after FROM, with the name a.
+        values: each expression, of columns of the table, in brackets where it needs some.
+        codes: the columns to group by instead of some expressions; see `shapes.Whole`.
+        condition: which rows count; None for all.
+    """
+
+    def __init__(
+        self, sql: Dialect, schema: Schema, table: Node, values: Mapping[e.Expr, Node],
+        codes: Mapping[e.Expr, str], condition: Node | None,
+    ) -> None:  # fmt: skip
+        super().__init__(sql, schema, {}, "engine", "")
+        self._table, self._values, self._codes = table, values, codes
+        self._condition = condition
+
+    def rows(self) -> Node:
+        """The table."""
+        return self._table.copy()
+
+    def at(self, node: e.Expr, table: str = "a") -> Node:  # noqa: ARG002 - there is only one
+        """A value, written out."""
+        return self._values[node].copy()
+
+    def condition(self) -> Node | None:
+        """Which rows of the table count."""
+        return None if self._condition is None else self._condition.copy()
+
+    def by(self, node: e.Expr) -> Node:
+        """The code of a value, or the value itself."""
+        return column(self._codes[node], "a") if node in self._codes else self.at(node)
+
+    def person(self) -> Node:
+        """Whose a row of the table is."""
+        return column("p", "a")
+
+    def sum(self, node: Node, *, most: int) -> Node:
+        """The sum, which is NULL where nothing is added up."""
+        made = super().sum(node, most=most)
+        return made.this if isinstance(made, exp.Coalesce) else made
+
+
 def furthest(total: Total) -> int:
     """How large |(n - offset)^power| can be."""
     if total.power == 0 or total.value is None:
@@ -127,9 +189,9 @@ def furthest(total: Total) -> int:
     return int(distance**total.power)
 
 
-def most_of(base: Base, part: Part, total: Total) -> int:
+def most_of(schema: Schema, part: Part, total: Total) -> int:
     """How large a total can be; QueryError beyond 10^37."""
-    found = base.schema.row_limit * part.bounding.scale * furthest(total)
+    found = schema.row_limit * part.bounding.scale * furthest(total)
     if found >= MOST:
         raise QueryError(
             "a total could reach 10^37 steps of its grid with as many rows as the row limit "
@@ -200,7 +262,7 @@ def _all(conditions: Sequence[Node]) -> Node | None:
 
 def term(base: Base, part: Part, total: Total, table: str, weight: Node | None) -> Node:
     """The aggregate of one total over rows."""
-    sql, most = base.sql, most_of(base, part, total)
+    sql, most = base.sql, most_of(base.schema, part, total)
     conditions: list[Node] = [] if total.where is None else [base.at(total.where, table)]
     if total.power == 0 or total.value is None:
         value = total.value
@@ -213,13 +275,13 @@ def term(base: Base, part: Part, total: Total, table: str, weight: Node | None) 
         if weight is None:
             one = number(1)
             return count() if condition is None else exp.Count(this=case([(condition, one)]))
-        return sql.sum(weight if condition is None else case([(condition, weight)]), most=most)
+        return base.sum(weight if condition is None else case([(condition, weight)]), most=most)
     amount = _power(base, total, table, part.bounding.scale)
     if weight is not None:
         wide = part.bounding.scale * furthest(total) > WIDEST
         amount = exp.Mul(this=sql.widened(weight) if wide else weight, expression=amount)
     condition = _all(conditions)
-    return sql.sum(amount if condition is None else case([(condition, amount)]), most=most)
+    return base.sum(amount if condition is None else case([(condition, amount)]), most=most)
 
 
 def _power(base: Base, total: Total, table: str, scale: int) -> Node:

@@ -22,6 +22,7 @@ from sqlglot import exp
 from discreet.engines import compile as compiler
 from discreet.engines.base import Engine, Hashing
 from discreet.engines.progress import waiting
+from discreet.engines.reading import cells
 from discreet.errors import EngineError, ParameterError
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Hidden, PerPerson, Schema, Storage
@@ -150,7 +151,7 @@ class Postgres(Engine):
         """The exact integers of every part, in order."""
         text = statement or self.statement(request)
         with waiting(shown=progress):
-            return compiler.cells(request, self._read(text, seconds))
+            return cells(request, self._read(text, seconds))
 
     def ping(self) -> None:
         """Connect, and check that the table is there and may be read; no row is."""

@@ -3,22 +3,28 @@
 A statement over kept rows has the question's condition in one place. Everything else of it follows
 from the parts, so that it is written once, and only the condition for each question.
 
-Light rows. Where no person has more rows than a part allows, in the whole table, then none has in
+Light parts. Where no person has more rows than a part allows, in the whole table, then none has in
 any part of it, and bounding changes nothing: in "weight" every row has the full weight, in "sample"
 every row and group is kept, in "clamp" no total is beyond its limit, because `rows` rows cannot
-exceed `rows` times what one row can add. A part is then added up without looking for such people;
-its integers are the same.
+exceed `rows` times what one row can add. Such a part is asked as if nobody were bounded, and its
+totals are multiplied by the full weight afterwards, in whole numbers; its integers are the same.
+
+Flat statements. Where no part bounds anybody and no value needs a name, the statement reads the
+kept rows without a subquery. It groups by the code of a value, where there is one (`Whole`): codes
+are equal where the values are, and a code is read as its value. Nothing else reads codes.
 Tested by tests/engines/test_shapes.py, tests/engines/test_kept.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlglot import exp
 
 from discreet.engines.base import Hashing
+from discreet.engines.bounding import bounds_nobody, check
 from discreet.engines.compile import (
     Made,
     base_rows,
@@ -28,16 +34,20 @@ from discreet.engines.compile import (
     over,
     person_names,
 )
-from discreet.engines.dialects import DIALECTS, Node, name
-from discreet.engines.expressions import Translator
-from discreet.engines.parts import Base, aliased, carried, select, where
+from discreet.engines.dialects import DIALECTS, Node, cast, column, name
+from discreet.engines.expressions import Translator, grouped
+from discreet.engines.parts import Base, Flat, aliased, carried, select, sub, where
+from discreet.engines.reading import Reading
 from discreet.errors import QueryError
 from discreet.query import expr as e
+from discreet.query.kinds import Flag, Text
 from discreet.query.request import Bounding, Part, Request
-from discreet.query.schema import FindBounds, Hidden, Schema
+from discreet.query.schema import FindBounds, Hidden, Keys, Schema
 
-__all__ = ["Shapes", "Whole", "whole"]
+__all__ = ["Shapes", "Statement", "Whole", "whole"]
 
+FEW = 250
+"""Columns with at most so many declared texts have codes."""
 _HOLE = "\0"
 """Where the condition goes: a character that stands in no statement."""
 _KEPT = 256
@@ -52,11 +62,14 @@ class Whole:
         schema: the declaration.
         text: selects them.
         names: what each column is called there; the person is p.
+        codes: what the codes of some columns are called, which are grouped by faster: an ENUM of
+            the declared texts, 0 and 1 for false and true; missing where the value is.
     """
 
     schema: Schema
     text: str
     names: Mapping[str, str]
+    codes: Mapping[str, str]
 
 
 def whole(schema: Schema, *, dialect: str, relation: Node) -> Whole | None:
@@ -66,10 +79,50 @@ def whole(schema: Schema, *, dialect: str, relation: Node) -> Whole | None:
     names = {title: f"c{i}" for i, title in enumerate(usable)}
     people = Part((), (), Bounding("none"), people=True)
     try:
-        made = cleaned_rows(Request(schema, None, (people,)), sql, relation, names)
+        rows = cleaned_rows(Request(schema, None, (people,)), sql, relation, names)
     except QueryError:
         return None
-    return Whole(schema, sql.render(made), names)
+    coded = {at: code for at in usable if (code := _code(schema, at, names[at])) is not None}
+    codes = {at: f"e{i}" for i, at in enumerate(coded)}
+    listed = [aliased(code, codes[at]) for at, code in coded.items()]
+    made = select([exp.Star(), *listed], sub(rows, "w")) if listed else rows
+    return Whole(schema, sql.render(made), names, codes)
+
+
+def _code(schema: Schema, at: str, title: str) -> Node | None:
+    """The code of a cleaned column; None where it has none."""
+    kind, said, value = schema.kind(at), schema.declaration(at), column(title, "w")
+    if isinstance(kind, Flag):
+        return cast(value, "UTINYINT")
+    if isinstance(kind, Text) and isinstance(said, Keys) and len(said.values) <= FEW:
+        texts: list[Node] = [exp.Literal.string(str(text)) for text in said.values]
+        return exp.Cast(this=value, to=exp.DataType(this=exp.DataType.Type.ENUM, expressions=texts))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement over kept rows, and how its rows are read."""
+
+    text: str
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What was written for some parts.
+
+    Attributes:
+        parts: the parts; kept here, so that their id stays theirs.
+        asked: what the statement asks for instead.
+        reading: how its rows are read.
+        text: the statement with a hole for its condition; None if values are named first.
+    """
+
+    parts: tuple[Part, ...]
+    asked: tuple[Part, ...]
+    reading: Reading
+    text: str | None
 
 
 class Shapes:
@@ -88,27 +141,40 @@ class Shapes:
     def __init__(self, of: Whole, *, dialect: str, hashing: Hashing, key: str) -> None:
         self.of = of
         self._sql, self._hashing, self._key = DIALECTS[dialect], hashing, key
-        self._texts: dict[tuple[object, ...], str | None] = {}
+        self._shapes: dict[tuple[object, ...], _Shape] = {}
         self._last: tuple[e.Expr, str | None] | None = None
 
-    def statement(self, request: Request, *, most: int | None = None) -> str:
+    def statement(self, request: Request, *, most: int | None = None) -> Statement:
         """The one statement that answers a request from kept rows.
 
         Args:
             request: what is asked for; its schema is that of the rows.
             most: no person has more rows; None if that is not known.
         """
-        light = frozenset(part for part in request.parts if _is_light(part, most))
-        key = (request.parts, request.where is None, light)
-        if key not in self._texts:
-            if len(self._texts) >= _KEPT:
-                self._texts.clear()
-            self._texts[key] = self._apart(request, light)
-        text = self._texts[key]
-        condition = None if text is None else self._condition(request.where)
-        if text is None or condition is None:
-            return self._in_one(request, light)
-        return text.replace(_HOLE, condition)
+        at = (id(request.parts), request.where is None, most)
+        shape = self._shapes.get(at)
+        if shape is None:
+            shape = self._shape(request, most)
+            if len(self._shapes) >= _KEPT:
+                self._shapes.clear()
+            self._shapes[at] = shape
+        condition = None if shape.text is None else self._condition(request.where)
+        if shape.text is None or condition is None:
+            text = self._in_one(replace(request, parts=shape.asked))
+            return Statement(text, shape.reading)
+        return Statement(shape.text.replace(_HOLE, condition), shape.reading)
+
+    def _shape(self, request: Request, most: int | None) -> _Shape:
+        for part in request.parts:
+            check(request.schema, part)
+        asked, times = [], []
+        for part in request.parts:
+            light = _is_light(part, most)
+            asked.append(replace(part, bounding=Bounding("none")) if light else part)
+            times.append(part.bounding.scale if light else 1)
+        parts = tuple(asked)
+        text = self._apart(replace(request, parts=parts))
+        return _Shape(request.parts, parts, Reading(parts, times=times, total=_number), text)
 
     def _translator(self) -> Translator:
         return Translator(self._sql, columns=self.of.names, tables=self.of.schema.tables)
@@ -124,29 +190,45 @@ class Shapes:
             last = self._last = asked, None if translate.levels else self._sql.render(made)
         return last[1]
 
-    def _apart(self, request: Request, light: frozenset[Part]) -> str | None:
+    def _apart(self, request: Request) -> str | None:
         """The statement with a hole for its condition; None if values are named first."""
         translate = self._translator()
-        values = [(node, f"x{i}", translate(node)) for i, node in enumerate(needed(request))]
+        values = {node: translate(node) for node in needed(request)}
         if translate.levels:
             return None
         rows = exp.Table(this=name("rows"), alias=exp.TableAlias(this=name("a")))
-        listed = [aliased(made, title) for _, title, made in values]
         condition = None if request.where is None else exp.Var(this=_HOLE)
+        if all(map(bounds_nobody, request.parts)):
+            alone = {node: grouped(made) for node, made in values.items()}
+            codes = self._codes(values)
+            flat = Flat(self._sql, request.schema, rows, alone, codes, condition)
+            return self._sql.render(over(flat, None, request.parts))
+        titles = {node: f"x{i}" for i, node in enumerate(values)}
+        listed = [aliased(made, titles[node]) for node, made in values.items()]
         made = where(select([*carried(person_names(request), "a"), *listed], rows), condition)
-        return self._written(request, Made(made, {n: title for n, title, _ in values}), light)
+        return self._written(request, Made(made, titles))
 
-    def _in_one(self, request: Request, light: frozenset[Part]) -> str:
+    def _codes(self, values: Iterable[e.Expr]) -> dict[e.Expr, str]:
+        """The columns of codes of those expressions that have some."""
+        columns = [node for node in values if isinstance(node, e.Column)]
+        return {n: self.of.codes[n.name] for n in columns if n.name in self.of.codes}
+
+    def _in_one(self, request: Request) -> str:
         """The statement as a whole."""
         names = {title: self.of.names[title] for title in columns_used(request)}
         rows = exp.Table(this=name("rows"), alias=exp.TableAlias(this=name("r")))
         titles = [*person_names(request), *names.values()]
         made = base_rows(request, self._sql, names, lambda: select(carried(titles, "r"), rows))
-        return self._written(request, made, light)
+        return self._written(request, made)
 
-    def _written(self, request: Request, made: Made, light: frozenset[Part]) -> str:
-        base = Base(self._sql, request.schema, made.names, self._hashing, self._key, light=light)
-        return self._sql.render(over(base, made, request.parts))
+    def _written(self, request: Request, made: Made) -> str:
+        base = Base(self._sql, request.schema, made.names, self._hashing, self._key)
+        return self._sql.render(over(base, made.select, request.parts))
+
+
+def _number(total: Any) -> int:
+    """A total; of nothing it is 0."""
+    return 0 if total is None else int(total)
 
 
 def _is_light(part: Part, most: int | None) -> bool:

@@ -25,6 +25,7 @@ from sqlglot import exp
 
 from discreet.engines import compile as compiler
 from discreet.engines.base import Engine, Hashing
+from discreet.engines.reading import cells
 from discreet.errors import EngineError, ParameterError
 from discreet.query.request import Cells, Request
 from discreet.query.schema import Storage
@@ -143,7 +144,7 @@ class Spark(Engine):
         seconds: float | None = None,
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order."""
-        return compiler.cells(request, self._read(statement or self.statement(request), seconds))
+        return cells(request, self._read(statement or self.statement(request), seconds))
 
     def ping(self) -> None:
         """Let Spark answer a question about no table."""
