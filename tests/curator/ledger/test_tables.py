@@ -11,9 +11,11 @@ from discreet.curator.access import Access
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import START, canonical, follows
+from discreet.curator.ledger.compiled import Statement
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register
+from discreet.curator.ledger.statements import BY_CANON, BY_KEY, LOST
 from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
 
@@ -169,17 +171,37 @@ def test_the_database_refuses_what_cannot_be(either, change):
         verified(ledger)
 
 
-def test_the_best_answer_is_found_by_the_index(ledger):
-    """However many there are: the first row of the index is the answer."""
-    from discreet.curator.ledger.compiled import Statement
-    from discreet.curator.ledger.statements import BY_CANON
-
-    made = Statement(BY_CANON, ledger._database.dialect)
-    values = {"asked": "c", "least": 1, "most": 9}
+@pytest.mark.parametrize(
+    ("statement", "values", "index"),
+    [
+        (BY_CANON, {"asked": "c", "least": 1, "most": 9}, "discreet_entry_canon"),
+        (LOST, {"after": 7}, "discreet_entry_lost"),
+        (BY_KEY, {"asked": "k"}, "discreet_entry_key"),
+    ],
+)
+def test_what_is_asked_for_every_question_is_found_by_an_index(ledger, statement, values, index):
+    """However long the log is: the first row of the index is the answer."""
+    made = Statement(statement, ledger._database.dialect)
     plan = ledger._database._raw.execute(f"EXPLAIN QUERY PLAN {made.text}", values)
     words = " ".join(row[3] for row in plan.fetchall())
-    assert "discreet_entry_canon" in words
+    assert index in words
+    assert "SCAN" not in words
     assert "TEMP B-TREE" not in words
+
+
+def test_a_ledger_without_the_last_index_gets_it(either):
+    with either.new() as ledger:
+        ask(ledger, either, claim("a"))
+    database = Database(either.address)
+    with database.defining() as connection:
+        connection.exec_driver_sql("DROP INDEX discreet_entry_lost")
+        connection.execute(t.ledger.update().values(version=5))
+    database.close()
+    with either.open() as ledger:
+        _, indexes, version = tables_of(ledger)
+        assert "discreet_entry_lost" in indexes
+        assert version == t.VERSION
+        ask(ledger, either, claim("b"))
 
 
 def test_an_unfinished_ledger_is_refused(place):

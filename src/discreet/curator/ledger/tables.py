@@ -176,6 +176,11 @@ Index(
     sqlite_where=_ANSWERS, postgresql_where=_ANSWERS,
 )  # fmt: skip
 """In the order of its use: the best answer is the first, however many point at it."""
+_LOST: Any = entry.c.kind == "lost"
+_restored = Index(
+    "discreet_entry_lost", entry.c.seq, sqlite_where=_LOST, postgresql_where=_LOST
+)  # fmt: skip
+"""Whether the ledger was restored since is asked for every answer that serves again."""
 
 _old = MetaData()
 """What only ledgers of older versions have."""
@@ -241,12 +246,18 @@ def _together(connection: Connection) -> None:
     log.drop(connection)
 
 
+def _lost(connection: Connection) -> None:
+    """Who asks whether the ledger was restored since need not read all entries since."""
+    _restored.create(connection, checkfirst=True)  # version 5 makes the log with all its indexes
+
+
 MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     1: _first,
     2: _index,
     3: _kept,
     4: _people,
     5: _together,
+    6: _lost,
 }
 """What makes the tables of a version from those of the version before."""
 VERSION = max(MIGRATIONS)
