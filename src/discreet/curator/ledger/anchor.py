@@ -43,7 +43,7 @@ __all__ = ["Anchor"]
 _LINE = 256
 _PAGE = 16
 """Lines that are read and written together: what a system writes whole, or not at all."""
-_PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.016)
+_PAUSES = (0.0003, 0.0006, 0.0012, 0.0025, 0.005, 0.01, 0.02)
 """Seconds between tries, before who wants to write waits in the queue."""
 _SUM = 16
 _FORM = "discreet-head/1"
