@@ -165,6 +165,18 @@ def test_numbers_that_are_no_slots_are_parts_of_the_shape(reads):
     assert len(reads) == 3
 
 
+def test_a_number_that_is_a_slot_beside_one_number_only():
+    """What is grouped by decides which number is a slot, and a number says what is grouped by."""
+    reader = Reader(PEOPLE)
+    shape = (
+        'SELECT "c {} x" AS g, COUNT(*) AS n FROM (SELECT code AS "c 1 x", zip AS "c 2 x" FROM t) '
+        'WHERE "c 1 x" > {} AND "c 2 x" > {} GROUP BY g'
+    )
+    for numbers in ((1, 2, 1009), (2, 0, 8000), (1, 0, 2)):
+        text = shape.format(*numbers)
+        assert reader.plan(text) == parse(text, PEOPLE)
+
+
 def test_another_grid_is_read_in_full(reads):
     """A finer constant moves the column to its grid, and the condition grows."""
     reader = Reader(PEOPLE)

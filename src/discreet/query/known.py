@@ -14,12 +14,14 @@ comments. `Pattern` holds by its position in the text what each number of the fi
 the parser. A number is a *slot* if it is one side of a comparison or one end of BETWEEN, and if
 this stands in the WHERE of the outermost SELECT under nothing but AND, OR, NOT and brackets. All
 numbers that are no slots, and all that is no word of its own, must be the same, or the question is
-read in full. The parser asks of a number only whether it is one, so that the trees differ in slots
-alone. What is read of a slot: the comparison, which is made by the very function that reads it; the
-connectives above it, likewise; the size of the condition, which must be the same as before; and
-`discreet.query.keys.admitted`, which looks only at parts that compare a grouping itself, and for
-which no slot is compared with anything that shares a column with a grouping. Nothing else that
-makes a plan looks into WHERE. Whatever is refused on the way is read in full, and refused there.
+read in full. (Which numbers are slots may depend on the others, as on one in a quoted name that is
+grouped by. So what is kept is found by its slots, too.) The parser asks of a number only whether it
+is one, so that the trees differ in slots alone. What is read of a slot: the comparison, which is
+made by the very function that reads it; the connectives above it, likewise; the size of the
+condition, which must be the same as before; and `discreet.query.keys.admitted`, which looks only at
+parts that compare a grouping itself, and for which no slot is compared with anything that shares a
+column with a grouping. Nothing else that makes a plan looks into WHERE. Whatever is refused on the
+way is read in full, and refused there.
 Tested by tests/query/test_known.py
 """
 
@@ -91,7 +93,7 @@ class Reader:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._slots: Recent[tuple[str, ...], frozenset[int]] = Recent()
-        self._known: Recent[tuple[tuple[str, ...], tuple[str, ...]], Known] = Recent()
+        self._known: Recent[tuple[object, ...], Known] = Recent()
 
     def plan(self, text: str) -> Plan:
         """The plan of a question in SQL, as `discreet.query.sql.parse` reads it."""
@@ -104,7 +106,7 @@ class Reader:
             return parsed(text, self._schema)[0]
         slots = self._slots.get(shape)
         if slots is not None:
-            known = self._known.get((shape, _others(numbers, slots)))
+            known = self._known.get((shape, slots, _others(numbers, slots)))
             found = None if known is None else known.filled(numbers)
             if found is not None:
                 return found
@@ -124,7 +126,7 @@ class Reader:
         if pattern.slots and plan.where is not None and where(numbers) == plan.where:
             slots = self._slots.keep(shape, frozenset(pattern.slots))
             known = Known(plan, extent(plan.where), where)
-            self._known.keep((shape, _others(numbers, slots)), known)
+            self._known.keep((shape, slots, _others(numbers, slots)), known)
 
 
 def _others(numbers: Numbers, slots: frozenset[int]) -> tuple[str, ...]:
