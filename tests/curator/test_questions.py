@@ -191,8 +191,8 @@ def told(asker, question, target):
 def test_what_is_kept_of_earlier_questions_changes_nothing():
     """One asker that has met all of them, in turns, against a new one for each question."""
     warm = table().session(epsilon=1)
-    targets = [Target(epsilon=1), Target(epsilon="0.5"), Target(epsilon=1, delta="1e-6")]
-    for constant in ("0", "1", "1.0", "2.5", "7", "100", "100.0", "0.5"):
+    targets = [Target(epsilon="0.5"), Target(epsilon=1, delta="1e-6")]
+    for constant in ("0", "1", "1.0", "2.5"):
         for target in targets:
             for shape in NEAR_MISSES:
                 question = shape.format(constant)

@@ -142,7 +142,10 @@ def test_kept_rows_answer_like_the_file(path):
 @pytest.mark.parametrize("chunk", range(contract.CHUNKS))
 @pytest.mark.parametrize("which", ["as it is", "one row each", "nobody", "empty", "nothing"])
 def test_the_corpus_from_kept_rows(tmp_path, monkeypatch, chunk, which):
-    """Requests of the contract, odd values of every stored type included."""
+    """Requests of the contract, odd values of every stored type included.
+
+    Every second one of the rows as they are, the others with one row for each person.
+    """
     rows = {
         "as it is": corpus.main_rows(),
         "one row each": [row | {"person": i} for i, row in enumerate(corpus.main_rows())],
@@ -154,8 +157,9 @@ def test_the_corpus_from_kept_rows(tmp_path, monkeypatch, chunk, which):
     pq.write_table(table_of(rows, corpus.TYPES), tmp_path / "rows.parquet")
     engine = opened(tmp_path / "rows.parquet")
     answered = 0
-    step = 1 if which in ("as it is", "one row each") else 5
-    for request in list(contract.REQUESTS.values())[chunk :: contract.CHUNKS * step]:
+    step = 2 if which in ("as it is", "one row each") else 10
+    first = chunk + contract.CHUNKS * (which == "one row each")
+    for request in list(contract.REQUESTS.values())[first :: contract.CHUNKS * step]:
         if engine._over_kept(request.schema) is None:
             continue
         assert from_kept(engine, request) == from_file(engine, request)

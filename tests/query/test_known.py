@@ -94,7 +94,7 @@ def test_every_constant_in_every_place(shape, schema):
 
 
 @given(text=questions(), others=st.lists(st.sampled_from(CONSTANTS), min_size=1, max_size=8))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_random_questions_with_other_numbers(text, others):
     """Every number of a random question is replaced by others, one after the other."""
     reader = Reader(PEOPLE)

@@ -125,9 +125,17 @@ class Browser:
 
 
 def _quietly(what):
-    from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+    from selenium.common.exceptions import (
+        NoSuchElementException,
+        StaleElementReferenceException,
+        WebDriverException,
+    )
 
     try:
         return what()
     except (NoSuchElementException, StaleElementReferenceException):
         return False
+    except WebDriverException as error:
+        if "does not belong to the document" in str(error):  # stale, while a page is exchanged
+            return False
+        raise
