@@ -1,10 +1,18 @@
 """An answer under a charge that this process remembers: only if it still waits, and only there."""
 
+import hashlib
+import json
+from types import MappingProxyType
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.curator.ledger.harness import UNIT, Checker, ask, claim
 
 from discreet.curator.ledger import ledger as module
-from discreet.curator.ledger.values import Charged
+from discreet.curator.ledger.chain import canonical, noise_mark
+from discreet.curator.ledger.charging import answered, charged
+from discreet.curator.ledger.values import Charged, Claim
 from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
 
@@ -77,3 +85,42 @@ def test_few_charges_are_remembered(ledger, monkeypatch):
         assert ledger.store(f"k{number}", "answer").analyst == "ann"
     assert not ledger._charged
     verified(ledger)
+
+
+words = st.text(st.characters(exclude_categories=())) | st.sampled_from(
+    ['"', "\\", "\x7f\u2028", ""]
+)
+amounts = st.integers(0, 2**70)
+
+
+@given(
+    st.tuples(*[words] * 4), amounts, st.lists(st.tuples(*[amounts] * 3), max_size=3), words,
+    st.none() | st.binary(min_size=32, max_size=32), st.none() | words,
+)  # fmt: skip
+def test_what_the_log_says_of_a_charge_is_canonical(said, size, spent, info, noise, of):
+    """The same text as of the values, whatever an asker writes: nobody slips a value in."""
+    key, digest, canon, analyst = said
+    told = MappingProxyType({"sql": info, "price": [info, size]})
+    text = charged(
+        Claim(key, digest, canon, size, analyst, (), "p", told), spent, info, noise=noise, of=of
+    )
+    found = json.loads(text)
+    assert canonical(found) == text
+    assert len(found.pop("salt")) == 32
+    wanted = {
+        "key": key, "digest": digest, "canon": canon, "size": size, "analyst": analyst,
+        "charges": [list(one) for one in spent], "at": info, "info": dict(told),
+    }  # fmt: skip
+    wanted |= {} if noise is None else {"noise": noise_mark(noise)}
+    wanted |= {} if of is None else {"of": of}
+    assert found == wanted
+
+
+@given(words, st.text(), words, st.booleans())
+def test_what_the_log_says_of_an_answer_is_canonical(key, answer, at, failed):
+    text = answered(key, answer, at, failed=failed)
+    found = json.loads(text)
+    assert canonical(found) == text
+    assert len(found.pop("salt")) == 32
+    digest = hashlib.sha256(answer.encode()).hexdigest()
+    assert found == {"key": key, "answer": digest, "at": at} | ({"failed": True} if failed else {})

@@ -412,7 +412,7 @@ def test_an_interrupt_anywhere_keeps_nobody_waiting(quick, at):
         for member in take():
             member.decide(Changes())
 
-    group = Group(write, lambda _, quick: quick())
+    group = Group(write, lambda _, made: made)
     group._mutex = Interrupted(group._mutex, at)
     with contextlib.suppress(KeyboardInterrupt):
         group.do("one", lambda _: 1, quick)

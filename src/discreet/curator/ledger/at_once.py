@@ -31,8 +31,8 @@ from sqlalchemy import text
 
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.anchor import Anchor
-from discreet.curator.ledger.chain import Head, canonical, follows, noise_mark
-from discreet.curator.ledger.charging import said
+from discreet.curator.ledger.chain import Head, follows
+from discreet.curator.ledger.charging import charged
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.statements import FAILED, LARGEST
 from discreet.curator.ledger.steps import passed, reached
@@ -41,6 +41,9 @@ from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.noise.source import new_key
 
 __all__ = ["Once", "once_in", "reserve_at_once", "store_at_once"]
+
+Write = Callable[["Once", Anchor], Any]
+"""Writes something in one go; None where nothing was written. The caller has all locks."""
 
 _Paid = Sequence[Sequence[int]]
 _NOBODY = (None, None, None)
@@ -214,13 +217,13 @@ def once_in(database: Database) -> Once:
 
 
 def reserve_at_once(
-    once: Once, anchor: Anchor, *, claim: Claim, numbers: Mapping[str, int], now: Callable[[], str]
-) -> Pending | None:
-    """Charge a question, if all is as usual; otherwise nothing is charged.
+    claim: Claim, numbers: Mapping[str, int], now: Callable[[], str]
+) -> Write | None:
+    """Prepare to charge a question, if all is as usual; None if it cannot be.
+
+    What is prepared needs no lock, so that nobody waits for it.
 
     Args:
-        once: writes it.
-        anchor: the head file, which the caller has locked.
         claim: the question.
         numbers: of accounts, by name.
         now: what is written down as the time.
@@ -234,21 +237,26 @@ def reserve_at_once(
         payers.add(number)
     if not paid or len(payers) != len(paid) or not 0 <= claim.size <= LARGEST:
         return None
-    reached("in reserve")
     noise = new_key()
-    body = said(claim, paid, now()) | {"noise": noise_mark(noise)}
-    head = once.charge(anchor, claim, paid, canonical(body), noise)
-    if head is None:
-        return None
-    return Pending(claim.key, noise, head.seq, head.hash, resumed=False)
+    body = charged(claim, paid, now(), noise=noise)
+
+    def write(once: Once, anchor: Anchor) -> Pending | None:
+        reached("in reserve")
+        head = once.charge(anchor, claim, paid, body, noise)
+        if head is None:
+            return None
+        return Pending(claim.key, noise, head.seq, head.hash, resumed=False)
+
+    return write
 
 
-def store_at_once(
-    once: Once, anchor: Anchor, *, answer: str, body: Mapping[str, Any], charged: Charged
-) -> Done | None:
-    """Put an answer in and the noise key out, if it waits under a charge of this process."""
-    key: str = body["key"]
-    reached("in store")
-    if once.answer(anchor, key, charged.seq, answer, canonical(body)) is None:
-        return None
-    return Done(key, answer, charged.seq, charged.hash, analyst=charged.analyst)
+def store_at_once(key: str, answer: str, body: str, paid: Charged) -> Write:
+    """Prepare to put an answer in and the noise key out, under a charge of this process."""
+
+    def write(once: Once, anchor: Anchor) -> Done | None:
+        reached("in store")
+        if once.answer(anchor, key, paid.seq, answer, body) is None:
+            return None
+        return Done(key, answer, paid.seq, paid.hash, analyst=paid.analyst)
+
+    return write

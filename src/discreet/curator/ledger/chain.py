@@ -28,6 +28,7 @@ __all__ = [
     "follows",
     "new_salt",
     "noise_mark",
+    "quoted",
 ]
 
 
@@ -83,6 +84,10 @@ _JSON = json.JSONEncoder(
 def canonical(values: Mapping[str, Any]) -> str:
     """Values as JSON text, the same for equal values: sorted names, no spaces, ASCII."""
     return _JSON.encode(values)
+
+
+quoted = json.encoder.encode_basestring_ascii
+"""A text as `canonical` writes it."""
 
 
 _LENGTH = Struct(">Q").pack

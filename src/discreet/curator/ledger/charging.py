@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from discreet.curator.ledger.chain import new_salt, noise_mark
+from discreet.curator.ledger.chain import canonical, new_salt, noise_mark, quoted
 from discreet.curator.ledger.statements import FAILED, LARGEST, LOOK, WAITING
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.values import Charge, Charged, Claim, Done, Pending
@@ -21,7 +21,7 @@ from discreet.curator.ledger.writing import Writing
 from discreet.errors import LedgerError
 from discreet.noise.source import new_key
 
-__all__ = ["reserve", "said", "store"]
+__all__ = ["answered", "charged", "reserve", "store"]
 
 
 def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | Done:
@@ -49,55 +49,76 @@ def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | D
             on.afford(claim.charges)
     spent = on.pay(charges)
     reached("in reserve")
-    body = said(claim, spent, now())
     if stored is not None:
-        return _hit(on, claim, stored, body)
-    of = ""
-    if finer is not None:
-        body["of"] = of = str(finer["key"])
+        return _hit(on, claim, stored, spent, now())
+    of = None if finer is None else str(finer["key"])
     noise = new_key()
-    body["noise"] = noise_mark(noise)
+    body = charged(claim, spent, now(), noise=noise, of=of)
     entry = on.charge(claim, "reserve", body, state="reserved", noise=noise, answer=None)
-    return Pending(key, noise, entry.seq, entry.hash, resumed=False, of=of)
+    return Pending(key, noise, entry.seq, entry.hash, resumed=False, of=of or "")
 
 
-def said(claim: Claim, spent: Sequence[Sequence[int]], at: str) -> dict[str, Any]:
-    """What the log says of a charge."""
-    return {
-        "salt": new_salt(),
-        "key": claim.key,
-        "digest": claim.digest,
-        "canon": claim.canon,
-        "size": claim.size,
-        "analyst": claim.analyst,
-        "charges": spent,
-        "at": at,
-        "info": dict(claim.info),
-    }
+def charged(
+    claim: Claim,
+    spent: Sequence[Sequence[int]],
+    at: str,
+    *,
+    noise: bytes | None,
+    of: str | None = None,
+) -> str:
+    """What the log says of a charge: the text that `canonical` writes, put together here because
+    every question needs it.
+
+    Args:
+        claim: the question.
+        spent: what each account paid: its number, units of epsilon or rho, and of delta.
+        at: when.
+        noise: the noise key, of which it says the mark; None where no noise is drawn.
+        of: the key of the asking whose answer serves, or is made coarser; None if it is a new one.
+    """
+    paid = ",".join([f"[{number},{main},{delta}]" for number, main, delta in spent])
+    marked = "" if noise is None else f'"noise":"{noise_mark(noise)}",'
+    made = "" if of is None else f'"of":{quoted(of)},'
+    return (
+        f'{{"analyst":{quoted(claim.analyst)},"at":{quoted(at)},"canon":{quoted(claim.canon)},'
+        f'"charges":[{paid}],"digest":{quoted(claim.digest)},"info":{canonical(dict(claim.info))},'
+        f'"key":{quoted(claim.key)},{marked}{made}"salt":"{new_salt()}","size":{claim.size}}}'
+    )
 
 
-def _hit(on: Writing, claim: Claim, stored: Mapping[str, Any], body: Mapping[str, Any]) -> Done:
+def answered(key: str, answer: str, at: str, *, failed: bool = False) -> str:
+    """What the log says of an answer: canonical text, too. A hash with a salt tells nothing."""
+    digest = hashlib.sha256(answer.encode()).hexdigest()
+    said = '"failed":true,' if failed else ""
+    return (
+        f'{{"answer":"{digest}","at":{quoted(at)},{said}"key":{quoted(key)},"salt":"{new_salt()}"}}'
+    )
+
+
+def _hit(
+    on: Writing, claim: Claim, stored: Mapping[str, Any], spent: Sequence[Sequence[int]], at: str
+) -> Done:
     """Point an asking at an answer that is there; never at one that points itself."""
     of = on.pointed(stored)
     claim = replace(claim, size=int(stored["size"]), canon=str(stored["canon"]))
-    pointer, at = f"@{of}", str(body["at"])
-    told = {**body, "size": claim.size, "canon": claim.canon, "of": of}
+    pointer = f"@{of}"
+    told = charged(claim, spent, at, noise=None, of=of)
     entry = on.charge(claim, "hit", told, state="done", noise=None, answer=pointer)
-    digest = hashlib.sha256(pointer.encode()).hexdigest()
-    on.append("done", {"key": claim.key, "answer": digest, "at": at, "salt": new_salt()})
+    on.append("done", answered(claim.key, pointer, at))
     answer, who = on.done(stored, "other").answer, claim.analyst
     return Done(claim.key, answer, entry.seq, entry.hash, "other", who, at, claim.info)
 
 
-def store(on: Writing, *, answer: str, body: Mapping[str, Any]) -> Done:
+def store(on: Writing, *, key: str, answer: str, body: str, failed: bool) -> Done:
     """Put an answer in and the noise key out; who comes second gets the stored answer.
 
     Args:
         on: the transaction.
+        key: of the asking.
         answer: what is put in.
         body: what the log says of it.
+        failed: whether it is that of a failure.
     """
-    key = str(body["key"])
     reached("in store")
     found = on.look(WAITING, (key,))
     if not found or not found[3]:  # it does not wait
@@ -105,9 +126,9 @@ def store(on: Writing, *, answer: str, body: Mapping[str, Any]) -> Done:
         if known is None:
             raise LedgerError(f"the question {key!r} was never charged: nothing is stored")
         return on.done(known, "")
-    charged = Charged(int(found[0]), str(found[2]), str(found[1]))
-    on.finish(key, charged.seq, answer)
+    paid = Charged(int(found[0]), str(found[2]), str(found[1]))
+    on.finish(key, paid.seq, answer)
     on.append("done", body)
-    if body.get("failed"):
+    if failed:
         on.fail(key)
-    return Done(key, answer, charged.seq, charged.hash, analyst=charged.analyst)
+    return Done(key, answer, paid.seq, paid.hash, analyst=paid.analyst)

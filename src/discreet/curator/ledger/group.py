@@ -38,8 +38,9 @@ from discreet.errors import DiscreetError, LedgerError
 __all__ = ["Group", "Member", "tell_failed"]
 
 _WAITS, _LEADS, _TAKEN = range(3)
-Quick = Callable[..., Any]
-"""Writes in one go: see `discreet.curator.ledger.at_once`."""
+Quick = Callable[[], Any]
+"""Prepares to write in one go, before any lock; None where that cannot be enough. See
+`discreet.curator.ledger.at_once`."""
 
 
 class Member:
@@ -48,7 +49,7 @@ class Member:
     Args:
         name: of what is done, for the steps.
         act: does it, and returns what the writer gets; what it raises first is a refusal.
-        quick: does it in one go, where that is enough; None where it is not.
+        quick: prepares to do it in one go; None where that is never enough.
     """
 
     __slots__ = ("_act", "_error", "_got", "_quick", "name", "over", "state", "thread", "woken")
@@ -75,10 +76,11 @@ class Member:
                 raise
             self._error = refusal
 
-    def at_once(self, write: Callable[[Quick], Any]) -> bool:
+    def at_once(self, go: Callable[[Any], Any]) -> bool:
         """Do its part in one go; whether that was enough."""
-        if self._quick is not None:
-            self._got = write(self._quick)
+        write = None if self._quick is None else self._quick()
+        if write is not None:
+            self._got = go(write)
         return self._got is not None
 
     def fail(self, error: BaseException) -> None:
@@ -98,13 +100,13 @@ class Group:
     Args:
         write: takes those who wait, once nobody else writes, and writes them in one transaction.
             What it raises came before the commit. Members whose commit failed it has told so.
-        alone: writes one in one go, once nobody else writes; None if that did not do.
+        alone: writes what was prepared in one go, once nobody else writes; None if that did not do.
     """
 
     def __init__(
         self,
         write: Callable[[Callable[[], Sequence[Member]]], None],
-        alone: Callable[[str, Quick], Any] = lambda *_: None,
+        alone: Callable[[str, Any], Any] = lambda *_: None,
     ) -> None:
         self._write, self._alone = write, alone
         self.after_fork()
@@ -121,17 +123,19 @@ class Group:
 
         Who finds nobody writing tries to write alone in one go, before anything else.
         """
-        member = Member(name, act, quick)
+        member = None
         try:
             if quick is not None and self._enter():
                 passed(name, ("is queued",))
-                got = self._alone(name, quick)
+                write = quick()
+                got = None if write is None else self._alone(name, write)
                 if got is not None:
                     self._pass_on()
                     return got
                 member = Member(name, act)
                 self._led_by(member)
             else:
+                member = Member(name, act, quick)
                 leads = self._queue(member)
                 passed(name, ("is queued",))
                 if not leads:
@@ -167,13 +171,15 @@ class Group:
                 self._led, member.state = member.thread, _LEADS
         return leads
 
-    def _abandon(self, member: Member) -> None:
+    def _abandon(self, member: Member | None) -> None:
         """It does not come back: out of the queue with it; and if it was to lead, another does."""
         with self._mutex:
-            if member in self._waiting:
-                self._waiting.remove(member)
-            leads = member.state == _LEADS or self._led == member.thread
-            member.state = _TAKEN
+            leads = self._led == threading.get_ident()
+            if member is not None:
+                if member in self._waiting:
+                    self._waiting.remove(member)
+                leads = leads or member.state == _LEADS
+                member.state = _TAKEN
         if leads:
             self._pass_on()
 

@@ -5,7 +5,6 @@ Tested by tests/curator/ledger/test_ledger.py
 
 from __future__ import annotations
 
-import hashlib
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,12 +17,12 @@ from typing import Any, Self
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
 from discreet.curator.ledger.anchor import Anchor
-from discreet.curator.ledger.at_once import once_in, reserve_at_once, store_at_once
-from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows, new_salt
-from discreet.curator.ledger.charging import reserve, store
+from discreet.curator.ledger.at_once import Write, once_in, reserve_at_once, store_at_once
+from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows
+from discreet.curator.ledger.charging import answered, reserve, store
 from discreet.curator.ledger.connecting import failing
 from discreet.curator.ledger.database import Database
-from discreet.curator.ledger.group import Group, Member, Quick, tell_failed
+from discreet.curator.ledger.group import Group, Member, tell_failed
 from discreet.curator.ledger.statements import (
     ACCOUNTS,
     ASKED_BEFORE,
@@ -216,15 +215,15 @@ class Ledger:
             tell_failed([member], error)
             raise
 
-    def _alone(self, name: str, quick: Quick) -> Any:
+    def _alone(self, name: str, write: Write) -> Any:
         """Write in one go; None if that did not do."""
         with self._database.turn():
             anchor = self._written_in()
             with anchor.locked(), _WRITTEN:
-                return self._go(name, anchor, quick)
+                return self._go(name, anchor, write)
 
-    def _go(self, name: str, anchor: Anchor, quick: Quick) -> Any:
-        got = quick(self._once, anchor)
+    def _go(self, name: str, anchor: Anchor, write: Write) -> Any:
+        got = write(self._once, anchor)
         if got is not None:
             passed("after the head of", (name,))
         return got
@@ -305,7 +304,7 @@ class Ledger:
         """
         reached("before reserve")
         self._database.outside()
-        quick = partial(reserve_at_once, claim=claim, numbers=self._numbers, now=self.now)
+        quick = partial(reserve_at_once, claim, self._numbers, self.now)
         act = partial(reserve, claim=claim, now=self.now)
         got: Pending | Done = self._group.do("reserve", act, quick)
         if isinstance(got, Pending) and not got.resumed:
@@ -324,16 +323,13 @@ class Ledger:
         if answer.startswith("@"):
             raise ParameterError("answer", None, "must not begin with @: that is another's answer")
         with _WRITTEN:
-            digest = hashlib.sha256(answer.encode()).hexdigest()
+            body = answered(key, answer, self.now(), failed=failed)
         self._database.outside()
-        told: dict[str, Any] = {"key": key, "answer": digest, "at": self.now(), "salt": new_salt()}
-        if failed:
-            told["failed"] = True
-        charged = self._charged.pop(key, None)
+        paid = self._charged.pop(key, None)
         quick = None
-        if charged is not None and not failed:
-            quick = partial(store_at_once, answer=answer, body=told, charged=charged)
-        act = partial(store, answer=answer, body=told)
+        if paid is not None and not failed:
+            quick = partial(store_at_once, key, answer, body, paid)
+        act = partial(store, key=key, answer=answer, body=body, failed=failed)
         return self._group.do("store", act, quick)  # type: ignore[no-any-return]
 
     def answer(self, key: str) -> Done | None:

@@ -115,20 +115,21 @@ class Writing:
         """All accounts, by number."""
         return [account_of(row) for row in self.run(s.ACCOUNTS).fetchall()]
 
-    def append(self, kind: str, body: Mapping[str, Any]) -> Entry:
-        """Write the next entry of the log."""
-        entry = follows(self.head, kind, canonical(body))
+    def append(self, kind: str, body: Mapping[str, Any] | str) -> Entry:
+        """Write the next entry of the log, of some values or of their canonical text."""
+        text = body if isinstance(body, str) else canonical(body)
+        entry = follows(self.head, kind, text)
         self._write(s.APPEND, (entry.seq, kind, entry.body, entry.hash))
         self.head = entry.head
         self.entries.append(entry)
         return entry
 
     def charge(
-        self, claim: Claim, kind: str, body: Mapping[str, Any], *, state: str,
+        self, claim: Claim, kind: str, body: str, *, state: str,
         noise: bytes | None, answer: str | None,
     ) -> Entry:  # fmt: skip
         """Write the next entry of the log, and beside it the question that it charges."""
-        entry = follows(self.head, kind, canonical(body))
+        entry = follows(self.head, kind, body)
         values = (
             entry.seq, kind, entry.body, entry.hash, claim.key, claim.digest, claim.canon,
             claim.size, claim.analyst, state, noise, answer,
