@@ -52,6 +52,7 @@ ALL = {
     "ask-overhead": ask.overhead,
     "ledger-sqlite": ledger.sqlite,
     "ledger-postgres": ledger.postgres,
+    "ledger-flushes": ledger.flushes,
     "ledger-length": ledger.length,
     "ledger-command": ledger.command,
     "serve-questions": serve.questions,

