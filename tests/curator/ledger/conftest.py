@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.curator.ledger.harness import Place, Workers, new_ledger
 
+from discreet.curator.ledger.database import Database
+
 
 @pytest.fixture(scope="session")
 def nursery():
@@ -63,6 +65,15 @@ def either(request, tmp_path):
     if request.param == "sqlite":
         return Place.at(tmp_path)
     return Place.at(tmp_path, request.getfixturevalue("postgres_address")())
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """How often a transaction of several statements was begun."""
+    count = []
+    begin = Database.begin
+    monkeypatch.setattr(Database, "begin", lambda self: count.append(1) or begin(self))
+    return count
 
 
 @pytest.fixture

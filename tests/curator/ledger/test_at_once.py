@@ -7,10 +7,10 @@ import pytest
 from tests.curator.ledger.harness import UNIT, Checker, ask, claim, registration
 from tests.curator.ledger.test_faults import at_steps, refused_in_a_fork
 
-from discreet.curator.ledger import at_once
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.registry import register, retire
+from discreet.curator.ledger.usual_postgres import ANSWER, CHARGE
 from discreet.curator.ledger.values import Charge, Done, Pending
 from discreet.curator.ledger.verify import verified
 from discreet.errors import BudgetExceededError, LedgerError
@@ -24,15 +24,6 @@ def place(either):
 @pytest.fixture
 def server(postgres_places):
     return postgres_places()
-
-
-@pytest.fixture
-def begun(monkeypatch):
-    """How often a transaction of several statements was begun."""
-    count = []
-    begin = Database.begin
-    monkeypatch.setattr(Database, "begin", lambda self: count.append(1) or begin(self))
-    return count
 
 
 def test_a_usual_charge_is_two_statements(place, begun):
@@ -172,7 +163,7 @@ def test_whatever_is_unusual_is_decided_by_a_transaction(place, begun, name):
         verified(ledger)
 
 
-@pytest.mark.parametrize("what", [at_once.RESERVE, at_once.STORE], ids=["reserve", "store"])
+@pytest.mark.parametrize("what", [CHARGE, ANSWER], ids=["reserve", "store"])
 def test_who_waited_for_the_lock_writes_nothing_on_what_it_saw_before(server, tmp_path, what):
     """Another writer, with another head file, commits while the statement waits for the lock.
 
@@ -187,20 +178,20 @@ def test_who_waited_for_the_lock_writes_nothing_on_what_it_saw_before(server, tm
             ask(two, other, claim("second"))
             _ = [ask(one, place, claim(name)) for name in ("x", "y")]
             ask(two, other, claim("z"))
-            if what is at_once.STORE:
+            if what is ANSWER:
                 two.reserve(claim("mine"))
                 one.reserve(claim("hers"))
                 ask(two, other, claim("zz"))
             refused, done = [], []
-            once = Database.once
+            called = Database.called
 
-            def watched(self, statement, **values):
-                rows = once(self, statement, **values)
-                refused.append((statement is what, len(rows)))
-                return rows
+            def watched(self, name, call, values):
+                wrote = called(self, name, call, values)
+                refused.append((call is what, wrote))
+                return wrote
 
             def work():
-                if what is at_once.RESERVE:
+                if what is CHARGE:
                     done.append(two.reserve(claim("same")))
                 else:
                     done.append(two.store("mine", "answer"))
@@ -209,7 +200,7 @@ def test_who_waited_for_the_lock_writes_nothing_on_what_it_saw_before(server, tm
 
             def start(step):
                 if step.startswith("before the commit of") and not thread.ident:
-                    Database.once = watched
+                    Database.called = watched
                     thread.start()
                     thread.join(timeout=0.5)  # it has asked for the lock by then
                     assert not done
@@ -220,9 +211,9 @@ def test_who_waited_for_the_lock_writes_nothing_on_what_it_saw_before(server, tm
                     first = one.reserve(claim("same"))
                     thread.join(timeout=60)
             finally:
-                Database.once = once
-            assert (True, 0) in refused
-            if what is at_once.RESERVE:
+                Database.called = called
+            assert (True, False) in refused
+            if what is CHARGE:
                 assert done == [replace(first, resumed=True)]
             else:
                 assert done[0].answer == "answer"
@@ -248,7 +239,7 @@ def test_it_builds_on_nothing_but_the_head_of_the_file(place, change):
 
 def test_an_account_that_is_gone_pays_nothing(place):
     with place.new() as ledger:
-        ask(ledger, place, claim("first"))
+        _ = [ask(ledger, place, claim(name)) for name in ("first", "second")]
         ledger._database._raw.execute("DELETE FROM discreet_account WHERE name = 'staff'")
         seq = ledger.head.seq
         with pytest.raises(LedgerError, match="no account"):

@@ -60,7 +60,7 @@ def test_a_charge_that_was_not_committed_is_not_remembered(either, monkeypatch):
     with either.new() as ledger:
         ask(ledger, either, claim("before"))
         ledger._charged.clear()
-        for name in ("commit", "once", "wrote"):
+        for name in ("commit", "called", "wrote"):
             monkeypatch.setattr(ledger._database, name, _broken)
         with pytest.raises(LedgerError, match="disk"):
             ledger.reserve(claim("a"))

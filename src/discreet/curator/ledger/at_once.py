@@ -14,8 +14,8 @@ total) adds an entry. So if nobody has written since it looked, what it looked a
 somebody has, that number is taken, and the database refuses the whole of it, since numbers of
 entries are unique. (It also waits for the lock of all writers first, so that this is rare; in
 SQLite, which locks before it looks, it does not happen.) That a key is new is left to the index of
-keys, which are unique. The accounts are charged by the same update as elsewhere, which takes their
-rows as they are at that moment and refuses what is not there. The head that it names is that of the
+keys, which are unique. The accounts are charged under the same condition as elsewhere, on their
+rows as they are at that moment; what is not there is refused. The head that it names is that of the
 head file, which is compared with the log in this way; and since what an account had spent at that
 head is in the file, what it has spent now need not be read from the database.
 Tested by tests/curator/ledger/test_at_once.py
@@ -27,15 +27,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import text
-
-from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger import usual_postgres
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import Head, follows
 from discreet.curator.ledger.charging import charged
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.statements import FAILED, LARGEST
-from discreet.curator.ledger.steps import passed, reached
+from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.usual import ANSWER, CHARGE
 from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.noise.source import new_key
@@ -47,68 +45,6 @@ Write = Callable[["Once", Anchor], Any]
 
 _Paid = Sequence[Sequence[int]]
 _NOBODY = (None, None, None)
-
-RESERVE = text("""
-WITH payer AS (
-    SELECT * FROM unnest(
-        CAST(:payers AS int[]), CAST(:mains AS bigint[]), CAST(:deltas AS bigint[])
-    ) AS payer (id, main, failing)
-), new AS (
-    SELECT id FROM discreet_ledger
-    WHERE policy = :policy
-    AND EXISTS (SELECT FROM discreet_entry WHERE seq = CAST(:last AS bigint) AND hash = :hash)
-    AND NOT EXISTS (SELECT FROM discreet_entry WHERE seq = CAST(:next AS bigint))
-    AND NOT EXISTS (SELECT FROM discreet_entry WHERE key = :asked)
-    AND NOT EXISTS (
-        SELECT FROM discreet_entry
-        WHERE canon = :canon AND size >= CAST(:least AS bigint) AND state = 'done'
-    )
-    AND NOT EXISTS (
-        SELECT FROM discreet_entry
-        WHERE canon = :failed AND size >= CAST(:least AS bigint) AND state = 'done'
-    )
-    AND (SELECT count(*) FROM discreet_account JOIN payer USING (id)) = :many
-    FOR UPDATE OF discreet_ledger
-), paid AS (
-    UPDATE discreet_account AS account
-    SET spent = CASE
-            WHEN sealed = 0 AND spent <= total - payer.main
-                AND delta_spent <= delta_total - payer.failing
-            THEN spent + payer.main ELSE -1
-        END,
-        delta_spent = delta_spent + payer.failing
-    FROM new, payer WHERE account.id = payer.id
-    RETURNING account.id, account.spent, account.delta_spent
-), entered AS (
-    INSERT INTO discreet_entry
-        (seq, kind, body, hash, key, digest, canon, size, analyst, state, noise)
-    SELECT CAST(:next AS bigint), 'reserve', CAST(:body AS text), CAST(:made AS text),
-        CAST(:asked AS text), CAST(:digest AS text), CAST(:canon AS text), CAST(:size AS bigint),
-        CAST(:analyst AS text), 'reserved', CAST(:noise AS bytea)
-    FROM new
-)
-SELECT * FROM paid
-""")
-"""Nothing, or what the accounts have spent now."""
-STORE = text("""
-WITH waits AS (
-    SELECT id FROM discreet_ledger
-    WHERE EXISTS (SELECT FROM discreet_entry WHERE seq = CAST(:last AS bigint) AND hash = :hash)
-    AND NOT EXISTS (SELECT FROM discreet_entry WHERE seq = CAST(:next AS bigint))
-    FOR UPDATE OF discreet_ledger
-), answered AS (
-    UPDATE discreet_entry AS question
-    SET state = 'done', noise = NULL, answer = CAST(:told AS text)
-    FROM waits
-    WHERE seq = CAST(:charged AS bigint) AND key = :asked AND state = 'reserved'
-    RETURNING question.key
-), entered AS (
-    INSERT INTO discreet_entry (seq, kind, body, hash)
-    SELECT CAST(:next AS bigint), 'done', CAST(:body AS text), CAST(:made AS text) FROM answered
-)
-SELECT 0, 0, 0 FROM answered
-""")
-"""Nothing, or that nobody paid."""
 
 
 class Once(ABC):
@@ -135,45 +71,36 @@ class Once(ABC):
 
 
 class _InServer(Once):
-    """In PostgreSQL: by one statement."""
+    """In PostgreSQL: by one call of a function (`discreet.curator.ledger.usual_postgres`)."""
 
     __slots__ = ()
 
     def charge(
         self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes
     ) -> Head | None:
-        """Write a charge."""
-        numbers, mains, deltas = ([one[n] for one in paid] for n in range(3))
-        canon = claim.canon
-        return self._run(
-            anchor, "reserve", RESERVE, "reserve", body, policy=claim.policy, asked=claim.key,
-            canon=canon, failed=canon + FAILED, least=claim.size, payers=numbers, mains=mains,
-            deltas=deltas, many=len(numbers), digest=claim.digest, size=claim.size,
-            analyst=claim.analyst, noise=noise,
+        """Write a charge; at most two pay for it this way."""
+        if len(paid) > 2:
+            return None
+        last, canon = anchor.head, claim.canon
+        entry = follows(last, "reserve", body)
+        values = (
+            entry.seq, body, entry.hash, claim.policy, last.seq, last.hash, claim.key,
+            claim.digest, canon, canon + FAILED, claim.size, claim.analyst, noise,
+            *paid[0], *(paid[1] if len(paid) > 1 else _NOBODY),
         )  # fmt: skip
+        if not self._database.called("reserve", usual_postgres.CHARGE, values):
+            return None
+        anchor.follow(entry.head, paid)
+        return entry.head
 
     def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> Head | None:
         """Write an answer."""
-        return self._run(
-            anchor, "store", STORE, "done", body, asked=key, charged=charged, told=answer
-        )
-
-    def _run(
-        self, anchor: Anchor, name: str, statement: Any, kind: str, body: str, **values: Any
-    ) -> Head | None:
-        """Write an entry, with what belongs to it."""
         last = anchor.head
-        entry = follows(last, kind, body)
-        passed("before the commit of", (name,))
-        rows = self._database.once(
-            statement, last=last.seq, hash=last.hash, next=entry.seq, body=body, made=entry.hash,
-            **values,
-        )  # fmt: skip
-        if not rows:
+        entry = follows(last, "done", body)
+        values = (charged, key, answer, entry.seq, body, entry.hash, last.seq, last.hash)
+        if not self._database.called("store", usual_postgres.ANSWER, values):
             return None
-        passed("after the commit of", (name,))
-        spent = {number: Amount(main, delta) for number, main, delta in rows if number}
-        anchor.advance(entry.head, spent)
+        anchor.follow(entry.head, ())
         return entry.head
 
 

@@ -18,7 +18,10 @@ from discreet.errors import LedgerError, ParameterError
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-__all__ = ["failing", "failures", "opened", "postgres", "refusals", "sqlite", "unwritten"]
+__all__ = [
+    "failing", "failures", "lost", "opened", "postgres", "refusals", "sqlite", "unable",
+    "unwritten",
+]  # fmt: skip
 
 _BUSY = 60_000
 """Milliseconds that a writer of another kind may hold the file."""
@@ -127,6 +130,22 @@ def refusals() -> tuple[type[Exception], ...]:
 
     late = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
     return (psycopg.IntegrityError, psycopg.DataError, UnicodeError, *late)
+
+
+@cache
+def lost() -> tuple[type[Exception], ...]:
+    """What PostgreSQL's driver raises where a temporary function is gone: nothing was written."""
+    from psycopg.errors import UndefinedFunction  # noqa: PLC0415 - only a PostgreSQL ledger has it
+
+    return (UndefinedFunction,)
+
+
+@cache
+def unable() -> tuple[type[Exception], ...]:
+    """What PostgreSQL's driver raises where nobody may make a temporary function."""
+    import psycopg  # noqa: PLC0415 - only a PostgreSQL ledger has it
+
+    return (psycopg.ProgrammingError, psycopg.NotSupportedError)
 
 
 def _words(error: BaseException) -> str:

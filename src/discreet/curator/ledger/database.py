@@ -39,6 +39,7 @@ from discreet.curator.ledger.compiled import Placed, Statement, Texts
 from discreet.curator.ledger.connecting import (
     failing,
     failures,
+    lost,
     opened,
     postgres,
     refusals,
@@ -47,6 +48,7 @@ from discreet.curator.ledger.connecting import (
 )
 from discreet.curator.ledger.steps import passed
 from discreet.curator.ledger.usual import TEMPORARY
+from discreet.curator.ledger.usual_postgres import CHARGE, Call, calls_of
 from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ class Database:
             with failing("could not be opened"):
                 self._raw.autocommit = True  # a statement is a transaction, unless one was begun
                 self._raw.execute("SET default_transaction_isolation TO 'read committed'")
+                self._raw.execute("SET client_encoding TO 'UTF8'")
 
     def _ready(self) -> None:
         if self._raw is not None and not self.is_file and self._raw.closed:
@@ -203,6 +206,8 @@ class Database:
             how = "" if self.is_file else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
             cursor.execute(f"BEGIN {how}")
             yield cursor
+            if not self.is_file:  # the driver forgets what is prepared when it takes one back
+                self._raw.commit()
         finally:
             self._end(cursor)
 
@@ -260,17 +265,34 @@ class Database:
         cursor.execute(found.text, values)
         return cursor
 
-    def once(self, statement: Executable, /, **values: Any) -> Sequence[Any]:
-        """The rows of one statement that is a transaction; none where the database refused it.
+    def called(self, name: str, call: Call, values: tuple[Any, ...]) -> bool:
+        """Run one call as a transaction of a server, which is on the disk when it returns.
 
-        It is on the disk when it returns. Only PostgreSQL. The caller has the `turn`.
+        Whether it was written: not if the function or the database refused it, or if there is no
+        such function: the first charge makes them. The caller has the `turn`.
+
+        Args:
+            name: of what is done, for the steps.
+            call: one of `discreet.curator.ledger.usual_postgres`.
+            values: by place.
         """
         self._ready()
         self._same()
+        if self._usual is None and call is CHARGE:
+            self._usual = calls_of(self._raw)
+        if not self._usual:
+            return False
+        passed("before the commit of", (name,))
         try:
-            return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
+            wrote = self._usual.run(call, values)
+        except lost():
+            self._usual = None  # the next charge makes them anew
+            return False
         except refusals():
-            return ()
+            return False
+        if wrote:
+            passed("after the commit of", (name,))
+        return bool(wrote)
 
     @property
     def is_read(self) -> bool:
