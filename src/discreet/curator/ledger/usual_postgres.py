@@ -146,8 +146,8 @@ ANSWER = Call(
 class Calls:
     """The functions of one connection, to be called.
 
-    The driver is asked to send and to wait, no more: its cursors would take as long as the server.
-    Who waits can be interrupted, as with a cursor.
+    The driver is asked to send and to wait, no more: a cursor would take three times as long. Who
+    waits can be interrupted, as with a cursor.
 
     Args:
         connection: psycopg's, in no transaction.
@@ -161,8 +161,7 @@ class Calls:
         self._connection, self._server = connection, connection.pgconn
         self._answered, self._failed = generators.execute, errors.error_from_result
         self._gone = errors.InvalidSqlStatementName
-        for call in _ALL:
-            connection.execute(call.making, prepare=False)
+        connection.execute("; ".join(call.making for call in _ALL), prepare=False)
         self._prepare()
 
     def _prepare(self) -> None:
