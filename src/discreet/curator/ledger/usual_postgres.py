@@ -146,7 +146,7 @@ ANSWER = Call(
 class Calls:
     """The functions of one connection, to be called.
 
-    The driver is asked to send and to wait, no more: a cursor would take three times as long. Who
+    The driver is asked to send and to wait, no more: a cursor would take twice as long. Who
     waits can be interrupted, as with a cursor.
 
     Args:
