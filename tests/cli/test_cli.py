@@ -19,7 +19,7 @@ def test_version_and_help():
 
 
 def test_the_installed_command_answers():
-    command = [sys.executable, "-c", "from discreet.cli import app; app()", "--version"]
+    command = [sys.executable, "-c", "from discreet.cli import main; main()", "--version"]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found.stdout.startswith("discreet ")
 

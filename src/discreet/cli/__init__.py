@@ -4,83 +4,43 @@ Exit codes: 0 all is well; 1 a check failed (audit, ledger verify); 2 the argume
 the policy are wrong; 3 refused, for the budget does not suffice; 4 the ledger cannot be used; 5 the
 database failed; 70 a fault of the program. More in `discreet.cli.errors`.
 
-Heavy things are imported inside the commands, so that `discreet --help` answers at once.
+Heavy things are imported inside the commands, and of the commands only the one that was named, so
+that `discreet --help` and `discreet count` answer at once.
 Tested by tests/cli/test_cli.py
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+import gc
+import sys
+from typing import TYPE_CHECKING, Any
 
-import typer
+if TYPE_CHECKING:
+    import typer
 
-import discreet
-from discreet.cli import (
-    collecting,
-    curating,
-    files,
-    galleries,
-    ledgers,
-    people,
-    proving,
-    publishing,
-    rappor,
-    releases,
-    serving,
-)
-from discreet.cli.errors import Guarded
-from discreet.cli.plain import Plain
+    app: typer.Typer
 
-__all__ = ["app"]
+__all__ = ["app", "main"]
 
-_CODES = (
-    "Exit codes: 0 all is well, 1 a check failed, 2 wrong arguments or policy, 3 refused: budget, "
-    "4 the ledger cannot be used, 5 the database failed, 70 a fault of the program."
-)
-
-app = typer.Typer(
-    name="discreet",
-    cls=Guarded,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_show_locals=False,
-    epilog=_CODES,
-)
+_SELDOM = 1_000_000
+"""New objects between two collections of garbage."""
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001
-    if wanted:
-        typer.echo(f"discreet {discreet.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def main(
-    version: Annotated[  # noqa: FBT002
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    """Differential privacy from exact discrete noise.
-
-    Example: [bold]discreet count payroll.csv --by department --keys Fire,Police,Library
-    --epsilon 1[/bold]
+def main(prog_name: str | None = None) -> None:
+    """Run the command line of this process, which lives for a second: it hardly collects garbage,
+    also while it loads what it needs.
     """
+    gc.set_threshold(_SELDOM)
+    from discreet.cli.commands import made  # noqa: PLC0415 - after the line above
+
+    made(next(iter(sys.argv[1:]), None))(prog_name=prog_name)
 
 
-for _panel, _commands in (
-    ("Ask a file", (files.count, files.sql, files.histogram)),
-    ("Publish once", (publishing.publish, publishing.range, publishing.quantile)),
-    ("Hold data under a policy", (curating.init, curating.check, curating.register, curating.ask,
-                                  curating.explain, curating.budget, curating.retire,
-                                  serving.serve)),
-    ("Stored releases", (releases.show, releases.plot, releases.report, releases.export)),
-    ("Believe it", (proving.audit, proving.demo, galleries.gallery)),
-):  # fmt: skip
-    for _command in _commands:
-        app.command(cls=Plain, rich_help_panel=_panel)(_command)
-for _group in (ledgers.app, people.people_app, people.keys_app):
-    app.add_typer(_group, rich_help_panel="Hold data under a policy")
-for _group in (collecting.app, rappor.app):
-    app.add_typer(_group, rich_help_panel="Ask people directly")
+def __getattr__(name: str) -> Any:
+    """Make the whole command, `app`, on first use."""
+    if name != "app":
+        raise AttributeError(f"module 'discreet.cli' has no attribute {name!r}")
+    from discreet.cli.commands import made  # noqa: PLC0415 - it loads all commands
+
+    globals()[name] = value = made()
+    return value

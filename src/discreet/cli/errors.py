@@ -16,7 +16,6 @@ Tested by tests/cli/test_errors.py
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import sys
 import textwrap
@@ -48,23 +47,20 @@ _CODES: tuple[tuple[type[DiscreetError], int], ...] = (
 )
 _LONGEST = 2000
 """Letters of a database's own words."""
-_SELDOM = 1_000_000
-"""New objects between two collections of garbage."""
 _AUDIENCE = "discreet.audience"
 
 
 class Guarded(TyperGroup):
     """Commands whose errors become words and an exit code.
 
-    A process of its own (nobody hands in the arguments) lives for a second: it hardly collects
-    garbage, and leaves without taking everything down, which would take a fifth of its time.
+    A process of its own (nobody hands in the arguments) leaves without taking everything down,
+    which would take a fifth of its time.
     """
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **more: Any) -> Any:
         """Run a command line, by default that of this process."""
         if args is not None:
             return super().main(args, *rest, **more)
-        gc.set_threshold(_SELDOM)
         try:
             return super().main(args, *rest, **more)
         except SystemExit as end:
