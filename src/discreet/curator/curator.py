@@ -19,7 +19,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from discreet.curator.answer import can_be_coarser
 from discreet.curator.answering import Answering, Audience, Telling
@@ -36,7 +36,6 @@ from discreet.curator.claims import (
     made_record,
     own_record,
 )
-from discreet.curator.decided import Decided
 from discreet.curator.gradual import finer_answer, finer_keys
 from discreet.curator.kept import Cells, Kept
 from discreet.curator.ledger.amounts import Amount, cost_of
@@ -51,7 +50,6 @@ from discreet.curator.publications import Publications
 from discreet.curator.questions import Question, target_of, unpriced
 from discreet.curator.record import Record
 from discreet.curator.release import Release
-from discreet.curator.rolling import rolling
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError, QueryError
 from discreet.exact import Exact
 from discreet.noise.source import KeyedSource
@@ -60,6 +58,9 @@ from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
 from discreet.query.render import question_sql
+
+if TYPE_CHECKING:
+    from discreet.curator.decided import Decided
 
 __all__ = ["OWNER", "Curator"]
 
@@ -262,6 +263,8 @@ class Curator(Publications):
             column=column,
         )  # fmt: skip
         if asking.read(question).rollup:
+            from discreet.curator.rolling import rolling  # noqa: PLC0415 - of roll-ups only
+
             return self._published(
                 lambda part: rolling(part.schema, part.engine, part.plan(question), wanted),
                 analyst=analyst, dataset=asking.dataset.name, block=block, key=key,

@@ -13,7 +13,6 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.curator.answer import Answered
-from discreet.curator.quantiles import rank_error
 from discreet.curator.release import Release
 from discreet.curator.values import finished
 from discreet.exact import shown
@@ -26,6 +25,7 @@ from discreet.query.keys import shown_key
 from discreet.query.plan import Aggregate, Output, Plan, Post, PostAggregate, PostGroup
 from discreet.query.post import Released, arrange, evaluate, sound
 from discreet.query.price import Measured, Priced
+from discreet.query.reading import rank_error
 
 __all__ = ["presented"]
 

@@ -1,6 +1,7 @@
 """What a curator publishes once, under its ledger: grids, roll-ups, workloads, marginals.
 
 Each is charged before a row is read, stored, and handed out again where it is asked for again.
+How each is made is loaded when it is published: whoever asks for a count waits for none of them.
 Tested by tests/curator/test_publishing.py, tests/curator/test_publications.py
 """
 
@@ -8,19 +9,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.curator.asking import Asking
-from discreet.curator.decided import Decided
-from discreet.curator.margining import margining
-from discreet.curator.publishing import axes_of, publication
 from discreet.curator.questions import Question
 from discreet.curator.record import Record
-from discreet.curator.rolling import rolling
-from discreet.curator.workloads import working
 from discreet.exact import Exact
-from discreet.query.margins import Ways
-from discreet.query.nested import rollup_plan
+
+if TYPE_CHECKING:
+    from discreet.curator.decided import Decided
+    from discreet.query.margins import Ways
 
 __all__ = ["Publications"]
 
@@ -47,6 +45,8 @@ class Publications(ABC):
         The arguments are those of `Session.publish` and `Curator.ask`. A rho is for policies that
         add rhos up.
         """
+        from discreet.curator.publishing import axes_of, publication  # noqa: PLC0415 - see above
+
         return self._published(
             lambda part: publication(
                 part.schema, part.engine, axes_of(columns, bins, ranges), where,
@@ -64,6 +64,9 @@ class Publications(ABC):
 
         The arguments are those of `Session.publish_rollup` and `Curator.ask`.
         """
+        from discreet.curator.rolling import rolling  # noqa: PLC0415 - see above
+        from discreet.query.nested import rollup_plan  # noqa: PLC0415 - see above
+
         return self._published(
             lambda part: rolling(
                 part.schema, part.engine,
@@ -80,6 +83,8 @@ class Publications(ABC):
 
         The arguments are those of `Session.publish_workload` and `Curator.ask`.
         """
+        from discreet.curator.workloads import working  # noqa: PLC0415 - see above
+
         return self._published(
             lambda part: working(part.schema, part.engine, questions, epsilon),
             analyst=analyst, dataset=dataset, block=block, key=key,
@@ -95,6 +100,8 @@ class Publications(ABC):
         The arguments are those of `Session.publish_marginals` and `Curator.ask`. A rho is for
         policies that add rhos up.
         """
+        from discreet.curator.margining import margining  # noqa: PLC0415 - see above
+
         return self._published(
             lambda part: margining(
                 part.schema, part.engine, columns, ways, where=where, epsilon=epsilon, rho=rho

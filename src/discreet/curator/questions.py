@@ -12,12 +12,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
-from discreet.curator.foretold import (
-    rollup_epsilon_for,
-    rollup_explained,
-    rollup_loss,
-    rollup_price,
-)
 from discreet.engines.base import Engine
 from discreet.errors import ParameterError, QueryError
 from discreet.exact import Exact, probability
@@ -115,6 +109,8 @@ def _epsilon_for(
     if plan.rollup:
         if delta is not None:
             raise ParameterError("delta", delta, "does not go with GROUP BY ROLLUP")
+        from discreet.curator.foretold import rollup_epsilon_for  # noqa: PLC0415 - of roll-ups only
+
         return rollup_epsilon_for(plan, schema, within=within, confidence=confidence, column=column)
     return epsilon_for(
         plan, schema, within=within, confidence=confidence, column=column, rows=rows, delta=delta
@@ -227,12 +223,16 @@ class Questions:
         plan, level = self.plan(question), self._level(confidence)
         target = target_of(plan, epsilon, delta, rho)
         if plan.rollup:
+            from discreet.curator.foretold import rollup_price  # noqa: PLC0415 - of roll-ups only
+
             return rollup_price(plan, self._schema, target, level)
         return price_of(self.priced(plan, target)[0], confidence=level, rows=rows)
 
     def losses(self, plan: Plan, target: Target) -> tuple[Loss, ...]:
         """What a question at a price leaks."""
         if plan.rollup:
+            from discreet.curator.foretold import rollup_loss  # noqa: PLC0415 - of roll-ups only
+
             return (rollup_loss(target, self._schema),)
         return self.priced(plan, target)[0].losses
 
@@ -272,6 +272,8 @@ class Questions:
             epsilon = 1
         target = target_of(plan, epsilon, delta, rho)
         if plan.rollup:
+            from discreet.curator.foretold import rollup_explained  # noqa: PLC0415 - as above
+
             engine = self._engine if with_statement else None
             return rollup_explained(
                 plan, self._schema, target, confidence=self._confidence, engine=engine

@@ -27,19 +27,21 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from operator import mul
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.geometric import Geometric
-from discreet.mechanisms.selection import PermuteAndFlip
 from discreet.mechanisms.sums import laplace_sum
 from discreet.query.blocks import BRANCHES, Block, Form, number_of_bins
 from discreet.query.kinds import Number
 from discreet.query.plan import Aggregate
 from discreet.query.price import Measured, Noise, variance_of
+
+if TYPE_CHECKING:
+    from discreet.mechanisms.selection import PermuteAndFlip
 
 __all__ = [
     "Estimate",
@@ -395,7 +397,9 @@ def rank_width(noise: Noise, bins: int, confidence: Fraction) -> float:
 
 def chooser(measured: Measured, level: Fraction, epsilon: Fraction) -> PermuteAndFlip:
     """The mechanism that chooses one quantile among the bins: see `discreet.curator.quantiles`."""
+    from discreet.mechanisms.selection import PermuteAndFlip as Made  # noqa: PLC0415 - for few
+
     a, b = level.numerator, level.denominator
     sensitivity = measured.stability.l1 * max(a, b - a)
     neighbours = measured.loss.neighbours
-    return PermuteAndFlip(epsilon=epsilon, sensitivity=sensitivity, neighbours=neighbours)
+    return Made(epsilon=epsilon, sensitivity=sensitivity, neighbours=neighbours)
