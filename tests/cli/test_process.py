@@ -86,7 +86,7 @@ def test_a_read_only_folder(registered):
 
 HEAVY = (
     *("altair", "vl_convert", "scipy", "pandas", "pyarrow", "dp_accounting", "psycopg"),
-    *("pydantic", "rich"),
+    *("pydantic", "rich", "sqlalchemy.dialects.postgresql"),
     *("discreet.publish", "discreet.local", "discreet.server", "discreet.gallery"),
     *("discreet.curator.decided", "discreet.curator.foretold", "discreet.curator.quantiles"),
     *("discreet.mechanisms.gradual", "discreet.mechanisms.selection"),

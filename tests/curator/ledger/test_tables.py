@@ -65,6 +65,26 @@ def test_an_old_ledger_becomes_a_new_one(either, tmp_path, version):
         assert ledger.answer("a") is not None
 
 
+@pytest.mark.parametrize("version", [4, t.VERSION])
+def test_indexes_leave_out_the_same_rows_in_every_database(either, version):
+    if version == t.VERSION:
+        either.new().close()
+    else:
+        old_ledger(either, version)
+    with either.open() as ledger, ledger._database.defining(alone=False) as connection:
+        found = inspect(connection).get_indexes("discreet_entry")
+    where = {
+        each["name"]: str(rows)
+        for each in found
+        for option, rows in each["dialect_options"].items()
+        if option.endswith("_where")
+    }
+    assert sorted(where) == ["discreet_entry_canon", "discreet_entry_key", "discreet_entry_lost"]
+    assert "canon IS NOT NULL" in where["discreet_entry_canon"]
+    assert "IS NOT NULL" in where["discreet_entry_key"]
+    assert "'lost'" in where["discreet_entry_lost"]
+
+
 def test_what_an_old_ledger_holds_is_kept(either):
     """A ledger of the version before, with a question that is answered and one that waits."""
     with either.new() as ledger:

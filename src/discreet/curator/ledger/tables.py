@@ -170,16 +170,14 @@ session = Table(
 
 _KEYED: Any = entry.c.key.is_not(None)
 _ANSWERS: Any = entry.c.canon.is_not(None)
-Index("discreet_entry_key", entry.c.key, unique=True, sqlite_where=_KEYED, postgresql_where=_KEYED)
+Index("discreet_entry_key", entry.c.key, unique=True, sqlite_where=_KEYED)
 Index(
     "discreet_entry_canon", entry.c.canon, entry.c.size.desc(), entry.c.seq,
-    sqlite_where=_ANSWERS, postgresql_where=_ANSWERS,
+    sqlite_where=_ANSWERS,
 )  # fmt: skip
 """In the order of its use: the best answer is the first, however many point at it."""
 _LOST: Any = entry.c.kind == "lost"
-_restored = Index(
-    "discreet_entry_lost", entry.c.seq, sqlite_where=_LOST, postgresql_where=_LOST
-)  # fmt: skip
+_restored = Index("discreet_entry_lost", entry.c.seq, sqlite_where=_LOST)
 """Whether the ledger was restored since is asked for every answer that serves again."""
 
 _old = MetaData()
@@ -263,10 +261,22 @@ MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
 VERSION = max(MIGRATIONS)
 
 
+def _index_the_same_rows(database: Database) -> None:
+    """Let the indexes in PostgreSQL leave out what they leave out in SQLite.
+
+    Saying so loads its dialect, which a ledger in a file has no use for.
+    """
+    if not database.is_file:
+        for index in entry.indexes:
+            options = index.dialect_options
+            options["postgresql"]["where"] = options["sqlite"]["where"]
+
+
 def make(database: Database, uid: str, first: Entry) -> None:
     """Make the tables of a new ledger, with the first entry of its log, in one transaction."""
     from sqlalchemy import inspect  # noqa: PLC0415 - with the database
 
+    _index_the_same_rows(database)
     with database.defining() as connection:
         if inspect(connection).has_table(ledger.name):
             raise LedgerError("this database holds a ledger; it is opened, not made anew")
@@ -291,6 +301,7 @@ def migrate(database: Database) -> None:
             )
     if version == VERSION:
         return
+    _index_the_same_rows(database)
     with database.defining() as connection:
         asked = select(ledger.c.version).with_for_update()
         version = int(connection.execute(asked).scalar_one())  # another may have done it
