@@ -21,13 +21,12 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.errors import ParameterError, QueryError
 from discreet.exact import Exact, exp, shown, sqrt
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.geometric import Geometric
-from discreet.mechanisms.keys import SelectKeys
 from discreet.mechanisms.staircase import Staircase
 from discreet.privacy.convert import largest_rho, pure_rho_upper
 from discreet.privacy.guarantee import (
@@ -48,6 +47,9 @@ from discreet.query.request import Bounding, Part, Request, Total
 from discreet.query.schema import PerPerson, PerRow, Schema
 from discreet.query.stability import Stability, key_bound, number_of_groups, stabilities
 from discreet.query.words import brief
+
+if TYPE_CHECKING:
+    from discreet.mechanisms.keys import SelectKeys
 
 __all__ = ["Measured", "Noise", "Priced", "Target", "priced"]
 
@@ -299,7 +301,9 @@ def _selection(
 
 @lru_cache(maxsize=256)
 def _select(epsilon: Fraction, delta: Fraction, most: int, neighbours: Neighbours) -> SelectKeys:
-    return SelectKeys(epsilon=epsilon, delta=delta, max_keys=most, neighbours=neighbours)
+    from discreet.mechanisms.keys import SelectKeys as Made  # noqa: PLC0415 - most keys are declared
+
+    return Made(epsilon=epsilon, delta=delta, max_keys=most, neighbours=neighbours)
 
 
 def _share(target: Target, family: str, blocks: int, parts: int, *, selects: bool) -> _Share:
