@@ -2,6 +2,7 @@
 
 import pytest
 
+from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.verify import verified
 from discreet.curator.oneoff import open_file
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError
@@ -34,6 +35,18 @@ def test_questions_of_different_days_add_up(file):
     assert sorted(p.name for p in file.parent.iterdir()) == [
         "staff.csv", "staff.csv.ledger", "staff.csv.ledger.head",
     ]  # fmt: skip
+
+
+def test_the_ledger_is_opened_once_and_closed_in_the_end(file, monkeypatch):
+    open_file(file, columns={"dept": ["a", "b"]}).close()
+    opened, connect = [], Database._connect
+    monkeypatch.setattr(Database, "_connect", lambda self: (opened.append(self), connect(self)))
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        curator.ask(COUNT, epsilon=1)
+    assert len(opened) == 1
+    with pytest.raises(LedgerError, match="was closed"):
+        left(curator)
+    assert not file.with_name("staff.csv.ledger-wal").exists()
 
 
 def test_the_total_is_said_once(file):

@@ -85,9 +85,19 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
     )  # fmt: skip
     try:
         register(ledger, registration(policy))
-    finally:
+    except BaseException:
         ledger.close()
-    return Curator(policy)
+        raise
+    return _OfFile(policy, ledger=ledger)
+
+
+class _OfFile(Curator):
+    """A curator whose ledger was opened for it: nobody else will close it."""
+
+    def close(self) -> None:
+        """Let go of the ledger and the data."""
+        self.ledger.close()
+        super().close()
 
 
 def _limit(ledger: Ledger, budget: Exact | None) -> Limit:
