@@ -119,6 +119,23 @@ def test_every_cell_of_the_guide_is_right():
             assert table.answers[cell] == table.first + low
 
 
+def test_the_first_single_draws_are_what_later_ones_are():
+    """They are looked up in the array; after some of them a list has all answers, too."""
+    law = TwoSidedGeometric(Fraction(1, 3))
+    later = Inversion(law)
+    while later._list is None:
+        later.one(system_source())
+    cells = 1 << 16
+    for cell in (0, 1, cells // 2 - 1, cells // 2, *range(3, cells, 997), cells - 1):
+        words = [cell << 48 | 12345, 1, 1]
+        first = Inversion.__new__(Inversion)
+        first.__dict__ |= later.__dict__ | {"_list": None, "_singles": 0}
+        found = first.one(ReplayedSource(words))
+        assert found == later.one(ReplayedSource(words))
+        assert type(found) is int
+        assert first._list is None
+
+
 def test_over_97_percent_need_sixteen_bits():
     for rate in (Fraction(1), Fraction(1, 10), Fraction(1, 100)):
         table = inversion(BlockedGeometric(rate, 1))

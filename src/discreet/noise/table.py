@@ -37,6 +37,8 @@ __all__ = ["Inversion", "inversion"]
 
 CHUNK = 1 << 17
 """Draws made at a time, so that all buffers stay in the processor's cache."""
+_FEW = 64
+"""After so many single draws a list of all answers is made, which is read faster than an array."""
 
 Array = NDArray[Any]
 
@@ -57,17 +59,23 @@ class Inversion:
         self.answers, self.marked, self._counts = _guide(thresholds, self.first, word, guide)
         self._sorted: Array = np.array(thresholds, dtype=np.uint64)
         self._list: list[int | None] | None = None
+        self._singles = 0
 
     def one(self, source: Source) -> int:
         """One draw, as a Python integer of any size."""
-        answers = self._list
-        if answers is None:
-            answers = self._list = [
-                None if value == self.marked else value for value in self.answers.tolist()
-            ]
         u = source.bits(self.word)
-        answer = answers[u >> (self.word - self.guide_bits)]
+        cell, answers = u >> (self.word - self.guide_bits), self._list
+        answer = self._looked_up(cell) if answers is None else answers[cell]
         return answer if answer is not None else self._decide(u, source)
+
+    def _looked_up(self, cell: int) -> int | None:
+        """The answer of a cell, None if it is marked."""
+        self._singles += 1
+        if self._singles >= _FEW:
+            listed = self.answers.tolist()
+            self._list = [None if value == self.marked else value for value in listed]
+        value = int(self.answers[cell])
+        return None if value == self.marked else value
 
     def chunk(self, size: int, source: Source) -> Array:
         """`size` draws (at most CHUNK) as an array of the smallest fitting signed type, or of
