@@ -88,8 +88,9 @@ HEAVY = (
     *("altair", "vl_convert", "scipy", "pandas", "pyarrow", "dp_accounting", "psycopg"),
     *("pydantic", "rich", "sqlalchemy.dialects.postgresql"),
     *("discreet.publish", "discreet.local", "discreet.server", "discreet.gallery"),
-    *("discreet.curator.decided", "discreet.curator.foretold", "discreet.curator.quantiles"),
-    *("discreet.mechanisms.gradual", "discreet.mechanisms.keys", "discreet.mechanisms.selection"),
+    *("discreet.curator.consistent", "discreet.curator.decided", "discreet.curator.foretold"),
+    *("discreet.curator.quantiles", "discreet.mechanisms.gradual", "discreet.mechanisms.keys"),
+    "discreet.mechanisms.selection",
 )
 
 

@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import Any
 
 from discreet.curator import frames, printed, stored
-from discreet.curator.consistent import with_sums
 from discreet.curator.values import Interval, Value, finished, same
 from discreet.errors import InputTypeError, ParameterError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
@@ -212,6 +211,8 @@ class Release:
         keys: then the parts of each of its groups add up to it. How: `discreet.curator.consistent`.
         Without a column: the only one that is no key.
         """
+        from discreet.curator.consistent import with_sums  # noqa: PLC0415 - for few releases
+
         return with_sums(self, total, column or self._only_number())
 
     def _only_number(self) -> str:

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from operator import mul
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -327,6 +326,8 @@ def width_of(used: Sequence[tuple[Fraction, Noise]], confidence: Fraction) -> Fr
         return together
     slack = sum((abs(f) for f, _ in used), Fraction(0))
     if all(isinstance(noise, Gaussian) for _, noise in used):
+        from statistics import NormalDist  # noqa: PLC0415 - for Gaussian noise only
+
         spread = math.sqrt(sum(float(f) ** 2 * variance_of(n) for f, n in used))
         found = Fraction(-NormalDist().inv_cdf(float(risk) / 2) * spread) + slack / 2
     elif not all(isinstance(noise, Geometric) for _, noise in used):
