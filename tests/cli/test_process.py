@@ -89,8 +89,7 @@ HEAVY = (
     *("pydantic", "rich", "sqlalchemy.dialects.postgresql"),
     *("discreet.publish", "discreet.local", "discreet.server", "discreet.gallery"),
     *("discreet.curator.consistent", "discreet.curator.decided", "discreet.curator.foretold"),
-    *("discreet.curator.quantiles", "discreet.mechanisms.gradual", "discreet.mechanisms.keys"),
-    "discreet.mechanisms.selection",
+    *("discreet.curator.quantiles", "discreet.mechanisms.keys", "discreet.mechanisms.selection"),
 )
 
 

@@ -31,7 +31,6 @@ from discreet.curator.answer import (
 )
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.geometric import Geometric
-from discreet.mechanisms.gradual import Coarsening
 from discreet.mechanisms.staircase import Staircase
 from discreet.noise.source import KeyedSource, new_key, system_source
 from discreet.query.expr import Column
@@ -388,7 +387,9 @@ def test_the_noise_that_is_missing_is_added_to_every_cell(monkeypatch):
         ]
         assert widths[0] == pytest.approx(widths[1])
         assert min(widths[0]) > max(widths[2])
-    monkeypatch.setattr(Coarsening, "release", lambda _, noisy, source: [n + 1000 for n in noisy])
+    monkeypatch.setattr(
+        answer.Coarsening, "release", lambda _, noisy, source: [n + 1000 for n in noisy]
+    )
     for aggregate, move in ((COUNT, 750), (Aggregate("sum", SURE), 1000)):  # 3 cells of 1/4 row
         before, after = (values(each, aggregate, "raw") for each in (found, made()))
         assert [b - a for a, b in zip(before, after, strict=True)] == [move] * 4

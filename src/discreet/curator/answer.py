@@ -21,20 +21,17 @@ from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.mechanisms.geometric import Geometric
+from discreet.mechanisms.gradual import Coarsening
 from discreet.noise.source import Source
 from discreet.query.plan import Aggregate, Plan
 from discreet.query.price import Measured, Noise, Priced
 from discreet.query.reading import Estimate, reader
 from discreet.query.request import Cells
 from discreet.query.schema import PerPerson, PerRow
-
-if TYPE_CHECKING:
-    from discreet.mechanisms.gradual import Coarsening
 
 __all__ = [
     "Answered",
@@ -52,7 +49,7 @@ __all__ = [
 Key = int | bool | str | date | None
 NoisyCells = tuple[tuple[tuple[int, ...], ...], ...]
 """For each measurement, for each group, the noisy integers that all its numbers are read off."""
-Steps = tuple[tuple["Coarsening", ...], ...]
+Steps = tuple[tuple[Coarsening, ...], ...]
 """For each measurement and each of its cells the noise that makes it coarser."""
 _VECTOR = Fraction(1 << 50)
 """Up to this scale noise is drawn by the vector: it cannot come near 64 bits."""
@@ -143,9 +140,7 @@ def steps_between(fine: Priced, coarse: Priced) -> Steps | None:
     pairs = [list(zip(*both, strict=True)) for both in zip(narrow, wide, strict=True)]
     if any(one.rate < other.rate for both in pairs for one, other in both):
         return None
-    from discreet.mechanisms.gradual import Coarsening as Made  # noqa: PLC0415 - for few answers
-
-    return tuple(tuple(Made(one, other) for one, other in both) for both in pairs)
+    return tuple(tuple(Coarsening(one, other) for one, other in both) for both in pairs)
 
 
 def geometric_noise(priced: Priced) -> tuple[tuple[Geometric, ...], ...] | None:
