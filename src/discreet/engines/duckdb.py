@@ -56,12 +56,8 @@ _MADE: dict[Storage, str] = {
 _REPLACED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "UHUGEINT")
 _REMEMBERED = 8
 """So many declarations of the same table are remembered; then all are forgotten."""
-
-
-class _OfKept(str):
-    """A statement over the rows that are kept."""
-
-    __slots__ = ()
+_OF_KEPT = "(of kept rows)"
+"""Stands for a statement over the rows that are kept."""
 
 
 class DuckDB(Engine):
@@ -242,9 +238,12 @@ class DuckDB(Engine):
         )
 
     def ready(self, request: Request) -> str:
-        """The statement over kept rows, where rows can be kept; else the usual one."""
+        """A word for the statement over kept rows, where rows can be kept; else the usual one."""
         found = self._over_kept(request.schema)
-        return self.statement(request) if found is None else _OfKept(found.statement(request).text)
+        if found is None:
+            return self.statement(request)
+        found.check(request)
+        return _OF_KEPT
 
     def run(
         self,
@@ -259,9 +258,13 @@ class DuckDB(Engine):
         if self._files is not None and over is not None:
             rows = self._files.rows(over.of.text)
         if rows is not None and over is not None:
+            if rows.vectors is not None:
+                found = over.counted(request, rows.most, rows.vectors)
+                if found is not None:
+                    return found
             made = over.statement(request, most=rows.most)
             return made.reading(self._from_kept(rows, made.text, seconds))
-        if statement is None or isinstance(statement, _OfKept):
+        if statement is None or statement is _OF_KEPT:
             statement = self.statement(request)
         return cells(request, self._rows(statement, progress=progress, seconds=seconds))
 

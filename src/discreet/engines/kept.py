@@ -33,6 +33,8 @@ from discreet.engines.own import own
 if TYPE_CHECKING:
     import duckdb
 
+    from discreet.engines.vectors import Vectors
+
 __all__ = ["LARGEST", "MOST", "Files", "Rows"]
 
 LARGEST = {"csv": 1 << 28, "parquet": 1 << 26}
@@ -50,10 +52,13 @@ class Rows:
 
     Attributes:
         most: no person has more rows: private, and for the engine alone; None without people.
+        vectors: the same rows to count without a statement; None if there are too many.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, most: int | None) -> None:
-        self._connection, self.most = connection, most
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, most: int | None, vectors: Vectors | None
+    ) -> None:
+        self._connection, self.most, self.vectors = connection, most, vectors
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection to it, for one engine."""
@@ -154,10 +159,13 @@ class Files:
             self._kept[text] = made
 
     def _made(self, text: str, size: int) -> Rows:
+        from discreet.engines.vectors import vectors  # noqa: PLC0415 - importing stays cheap
+
         connection = own(self._paths, threads=1 if size < SMALL else self._threads)
         connection.execute(f"CREATE TABLE rows AS {text}").fetchall()
         titles = [row[0] for row in connection.execute("DESCRIBE rows").fetchall()]
-        if "p" not in titles:
-            return Rows(connection, None)
-        counted = "SELECT max(n) FROM (SELECT count(*) AS n FROM rows GROUP BY p)"
-        return Rows(connection, int(connection.execute(counted).fetchall()[0][0] or 0))
+        most = None
+        if "p" in titles:
+            counted = "SELECT max(n) FROM (SELECT count(*) AS n FROM rows GROUP BY p)"
+            most = int(connection.execute(counted).fetchall()[0][0] or 0)
+        return Rows(connection, most, vectors(connection))

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -41,8 +41,11 @@ from discreet.engines.reading import Reading
 from discreet.errors import QueryError
 from discreet.query import expr as e
 from discreet.query.kinds import Flag, Text
-from discreet.query.request import Bounding, Part, Request
+from discreet.query.request import Bounding, Cells, Part, Request
 from discreet.query.schema import FindBounds, Hidden, Keys, Schema
+
+if TYPE_CHECKING:
+    from discreet.engines.vectors import Vectors
 
 __all__ = ["Shapes", "Statement", "Whole", "whole"]
 
@@ -115,12 +118,14 @@ class _Shape:
     Attributes:
         parts: the parts; kept here, so that their id stays theirs.
         asked: what the statement asks for instead.
+        times: what their totals have yet to be multiplied by.
         reading: how its rows are read.
         text: the statement with a hole for its condition; None if values are named first.
     """
 
     parts: tuple[Part, ...]
     asked: tuple[Part, ...]
+    times: tuple[int, ...]
     reading: Reading
     text: str | None
 
@@ -151,20 +156,54 @@ class Shapes:
             request: what is asked for; its schema is that of the rows.
             most: no person has more rows; None if that is not known.
         """
-        at = (id(request.parts), request.where is None, most)
-        shape = self._shapes.get(at)
-        if shape is None:
-            shape = self._shape(request, most)
-            if len(self._shapes) >= _KEPT:
-                self._shapes.clear()
-            self._shapes[at] = shape
+        shape = self._shape(request, most)
         condition = None if shape.text is None else self._condition(request.where)
         if shape.text is None or condition is None:
             text = self._in_one(replace(request, parts=shape.asked))
             return Statement(text, shape.reading)
         return Statement(shape.text.replace(_HOLE, condition), shape.reading)
 
+    def check(self, request: Request) -> None:
+        """Refuse what cannot be answered, as `statement` does.
+
+        A condition of numbers, dates and flags that needs no names has a statement whatever its
+        constants are: it is written only where it is asked.
+        """
+        nodes = () if request.where is None else e.walk(request.where)
+        if self._shape(request, None).text is None or not all(map(_is_plain, nodes)):
+            self.statement(request)
+
+    def counted(self, request: Request, most: int | None, rows: Vectors) -> list[Cells] | None:
+        """The integers of that statement, without it; None where it has to be asked.
+
+        Args:
+            request: what is asked for.
+            most: no person has more rows; None if that is not known.
+            rows: the same rows.
+        """
+        shape = self._shape(request, most)
+        if not all(map(bounds_nobody, shape.asked)):
+            return None
+        found = rows.cells(request.schema, self.of.names, request.where, shape.asked)
+        if found is None or all(times == 1 for times in shape.times):
+            return found
+        return [
+            {key: tuple([times * n for n in totals]) for key, totals in part.items()}
+            for times, part in zip(shape.times, found, strict=True)
+        ]
+
     def _shape(self, request: Request, most: int | None) -> _Shape:
+        """What was written for the parts of a request, or is now."""
+        at = (id(request.parts), request.where is None, most)
+        shape = self._shapes.get(at)
+        if shape is None:
+            shape = self._made(request, most)
+            if len(self._shapes) >= _KEPT:
+                self._shapes.clear()
+            self._shapes[at] = shape
+        return shape
+
+    def _made(self, request: Request, most: int | None) -> _Shape:
         for part in request.parts:
             check(request.schema, part)
         asked, times = [], []
@@ -174,7 +213,8 @@ class Shapes:
             times.append(part.bounding.scale if light else 1)
         parts = tuple(asked)
         text = self._apart(replace(request, parts=parts))
-        return _Shape(request.parts, parts, Reading(parts, times=times, total=_number), text)
+        reading = Reading(parts, times=times, total=_number)
+        return _Shape(request.parts, parts, tuple(times), reading, text)
 
     def _translator(self) -> Translator:
         return Translator(self._sql, columns=self.of.names, tables=self.of.schema.tables)
@@ -224,6 +264,19 @@ class Shapes:
     def _written(self, request: Request, made: Made) -> str:
         base = Base(self._sql, request.schema, made.names, self._hashing, self._key)
         return self._sql.render(over(base, made.select, request.parts))
+
+
+_PLAIN = (
+    e.Column, e.Literal, e.Linear, e.Product, e.Compare, e.Logic, e.Not, e.IsNull, e.Member,
+    e.FlagNumber,
+)  # fmt: skip
+
+
+def _is_plain(node: e.Expr) -> bool:
+    """Whether nothing about a node, apart from those inside it, is ever refused."""
+    if isinstance(node, e.Literal) and isinstance(node.kind, Text):
+        return False  # there are characters that no statement holds
+    return isinstance(node, _PLAIN)
 
 
 def _number(total: Any) -> int:
