@@ -68,10 +68,12 @@ def counts_of(plan: Plan) -> set[str]:
     }
 
 
+_in_order = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
 def digest_of(values: Mapping[str, Any]) -> str:
     """A hash of plain values, the same for equal ones."""
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_in_order(values).encode()).hexdigest()
 
 
 def key_of(key: str | None, who: str, ledger: str) -> str:

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,11 @@ class Record:
             number = getattr(self, name)
             if type(number) is not int or number < 0:
                 raise ParameterError(name, number, "must be a whole number, 0 or above")
-        for name in _TEXTS:
-            text = getattr(self, name)
-            if not isinstance(text, str) and (name != "block" or text is not None):
-                raise ParameterError(name, type(text).__name__, "must be text")
+        texts = _texts(self)
+        if self.block is not None or set(map(type, texts)) != {str}:
+            for name, text in zip((*_TEXTS, "block"), (*texts, self.block), strict=True):
+                if not isinstance(text, str) and (name != "block" or text is not None):
+                    raise ParameterError(name, type(text).__name__, "must be text")
         for name, form in (("id", _ID), ("head", _HASH)):
             if not re.fullmatch(form, getattr(self, name)):
                 raise ParameterError(name, getattr(self, name), f"must have the form {form}")
@@ -109,12 +111,12 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values fit for JSON; `from_dict` reads it back."""
-        told = {name: getattr(self, name) for name in _TOLD}
+        told = dict(zip(_TOLD, _told(self), strict=True))
         return {"schema": SCHEMA, **told, "release": self.release.to_dict()}
 
     def to_line(self) -> str:
         """Everything, as JSON text in ASCII, in one line and without spaces."""
-        told = {"schema": SCHEMA, **{name: getattr(self, name) for name in _TOLD}}
+        told = {"schema": SCHEMA, **dict(zip(_TOLD, _told(self), strict=True))}
         return f'{in_one_line(told)[:-1]},"release":{as_line(self.release)}}}'
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -217,7 +219,8 @@ class Record:
 
 
 _TOLD = tuple(item.name for item in fields(Record) if item.name != "release")
-_TEXTS = tuple(name for name in _TOLD if name not in ("policy_version", "entry"))
+_TEXTS = tuple(name for name in _TOLD if name not in ("policy_version", "entry", "block"))
+_told, _texts = attrgetter(*_TOLD), attrgetter(*_TEXTS)
 
 
 def _parameters(guarantee: Guarantee) -> dict[str, Any]:

@@ -70,6 +70,23 @@ def as_dict(release: Release) -> dict[str, Any]:
         "notes": list(release.notes),
         "steps": list(release.steps),
         "columns": columns,
+        **_numbers(release, kinds),
+        **more,
+    }
+
+
+def _numbers(release: Release, kinds: Mapping[str, Kind]) -> dict[str, Any]:
+    """The values of a release; those of columns without dates are plain already."""
+    if _WITH_DATES.isdisjoint(kinds.values()):
+        return {
+            "rows": list(map(list, release.rows)),
+            "intervals": {
+                name: [None if pair is None else list(pair) for pair in pairs]
+                for name, pairs in release.intervals.items()
+            },
+            "raw": {name: list(values) for name, values in release.raw.items()},
+        }
+    return {
         "rows": [
             [_plain(value, kinds[name]) for name, value in zip(release.columns, row, strict=True)]
             for row in release.rows
@@ -82,10 +99,10 @@ def as_dict(release: Release) -> dict[str, Any]:
             name: [_plain(value, kinds[name]) for value in values]
             for name, values in release.raw.items()
         },
-        **more,
     }
 
 
+_WITH_DATES = frozenset(("date", "mixed"))
 _WRITTEN = threading.local()
 in_one_line = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 """Plain values as JSON text in ASCII, in one line and without spaces."""

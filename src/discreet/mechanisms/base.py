@@ -251,6 +251,8 @@ def released(
 
 def integer(value: object) -> int:
     """A Python or numpy integer as a Python integer; anything else is refused by its type."""
+    if type(value) is int:
+        return value
     no_number = isinstance(value, bool | np.bool_ | np.timedelta64)
     if no_number or not isinstance(value, int | np.integer):
         hint = "; dp.count counts flags" if isinstance(value, bool | np.bool_) else ""

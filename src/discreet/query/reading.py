@@ -149,9 +149,10 @@ def _count(
     n = sum(map(mul, factors, cells))
     middle = _nearest(n, below)  # the ends are as far from it as from n, rounded outwards
     reach = -(-(width + abs(n - middle * below)) // below)
-    ends = (middle, middle - reach, middle + reach)
-    value, low, high = (max(end if most is None else min(end, most), 0) for end in ends)
-    return Estimate(value, low, high, _divided(n, below))
+    value, low, high = middle, middle - reach, middle + reach
+    if most is not None:
+        value, low, high = min(value, most), min(low, most), min(high, most)
+    return Estimate(max(value, 0), max(low, 0), max(high, 0), _divided(n, below))
 
 
 def _nearest(n: int, below: int) -> int:

@@ -110,7 +110,6 @@ class Connection(H11Protocol):
         self._unset_keepalive_if_required()
         self._asking = task = self.loop.create_task(self._answer(asked, data))
         self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
 
     async def _answer(self, asked: Asked, data: bytes) -> None:
         lane = cast("Lane", self.lane)
@@ -122,6 +121,7 @@ class Connection(H11Protocol):
             raise
         finally:
             lane.guard.running -= 1
+            self.tasks.discard(cast("asyncio.Task[None]", self._asking))
             self._asking = None
         if self.transport.is_closing():
             return

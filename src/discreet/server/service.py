@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import os
-import queue
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,7 +70,7 @@ class Holding:
 
     def __init__(self, policy: Policy, make: Callable[[Policy], Curator]) -> None:
         self.policy = policy
-        self._free: queue.LifoQueue[Curator] = queue.LifoQueue()
+        self._free: list[Curator] = []
         self._made = 0
         self._make, self._lock = make, threading.Lock()
         self._ended = False
@@ -79,10 +78,10 @@ class Holding:
     @contextmanager
     def curator(self) -> Iterator[Curator]:
         """A curator for this thread alone."""
-        try:
-            found = self._free.get_nowait()
-        except queue.Empty:
-            found = self._make(self.policy)
+        with self._lock:
+            free = self._free.pop() if self._free else None
+        found = free or self._make(self.policy)
+        if free is None:
             with self._lock:
                 self._made += 1
         try:
@@ -92,7 +91,7 @@ class Holding:
             with self._lock:  # not between `end` and what it lets go of
                 ended = self._ended
                 if not ended:
-                    self._free.put(found)
+                    self._free.append(found)
             if ended:
                 found.close()
 
@@ -106,17 +105,15 @@ class Holding:
                         made.query(name, block=block)
             with self._lock:
                 self._made += 1
-            self._free.put(made)
+                self._free.append(made)
 
     def end(self) -> None:
         """Let go of the data: at once, or when the last question is answered."""
         with self._lock:
             self._ended = True
-        while True:
-            try:
-                self._free.get_nowait().close()
-            except queue.Empty:
-                return
+            free, self._free = self._free, []
+        for one in free:
+            one.close()
 
 
 class Changing:
