@@ -111,6 +111,8 @@ def _column(post: Post, lines: Sequence[_Line], found: Answered) -> list[Value]:
 
 
 def _plain(value: Released) -> Value:
+    if type(value) is int or type(value) is str:
+        return value
     return finished(value, where="the answer") if isinstance(value, Fraction) else value
 
 

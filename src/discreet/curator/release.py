@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from discreet.curator import frames, printed, stored
-from discreet.curator.values import Interval, Value, finished, same
+from discreet.curator.values import Interval, Value, are_finished, finished, same
 from discreet.errors import InputTypeError, ParameterError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.loss import Loss
@@ -74,7 +74,7 @@ class Release:
         _check_names(self)
         made: dict[str, object] = {
             "rows": tuple(self._finished_row(row) for row in self.rows),
-            "raw": self._frozen(self.raw, "raw", finished),
+            "raw": self._frozen(self.raw, "raw", _finished_values),
             "intervals": self._frozen(self.intervals, "intervals", _finished_ends),
             "mechanisms": MappingProxyType(dict(self.mechanisms)),
         }
@@ -89,6 +89,8 @@ class Release:
     def _finished_row(self, row: Sequence[object]) -> tuple[Value, ...]:
         if len(row) != len(self.columns):
             raise ParameterError("rows", len(row), f"must have {len(self.columns)} values each")
+        if are_finished(row):
+            return tuple(row)  # type: ignore[arg-type]
         return tuple(
             finished(value, where=name) for name, value in zip(self.columns, row, strict=True)
         )
@@ -102,9 +104,7 @@ class Release:
             if len(values) != len(self.rows):
                 problem = f"of {name!r} must be as many as the rows, {len(self.rows)}"
                 raise ParameterError(field, len(values), problem)
-        return MappingProxyType(
-            {name: tuple(make(v, where=name) for v in given[name]) for name in given}
-        )
+        return MappingProxyType({name: make(given[name], where=name) for name in given})
 
     def __reduce__(self) -> tuple[object, ...]:
         values = (getattr(self, field.name) for field in fields(self))
@@ -292,11 +292,21 @@ def _check_names(release: Release) -> None:
                 raise ParameterError(field, name, "must name columns of the release")
 
 
-def _finished_ends(pair: Sequence[object] | None, *, where: str) -> Interval:
-    if pair is None:
-        return None
-    low, high = (finished(end, where=where) for end in pair)
-    return None if low is None and high is None else (low, high)
+def _finished_values(values: Sequence[object], *, where: str) -> tuple[Value, ...]:
+    if are_finished(values):
+        return tuple(values)  # type: ignore[arg-type]
+    return tuple([finished(value, where=where) for value in values])
+
+
+def _finished_ends(pairs: Sequence[Sequence[object] | None], *, where: str) -> tuple[Interval, ...]:
+    found: list[Interval] = []
+    for pair in pairs:
+        if pair is None:
+            found.append(None)
+            continue
+        low, high = _finished_values(pair, where=where)
+        found.append(None if low is None and high is None else (low, high))
+    return tuple(found)
 
 
 def _origins(before: list[Row], after: list[Row], keys: tuple[str, ...]) -> list[int | None]:

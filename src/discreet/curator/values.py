@@ -26,6 +26,7 @@ __all__ = [
     "Interval",
     "Kind",
     "Value",
+    "are_finished",
     "finished",
     "kind_of",
     "same",
@@ -40,6 +41,7 @@ Kind = Literal["none", "bool", "int", "float", "date", "text", "mixed"]
 
 _FINISHED = frozenset((int, bool, str))
 """Most values are, and need no look."""
+_FINISHED_OR_NONE = _FINISHED | {type(None)}
 _KINDS: dict[type, Kind] = {bool: "bool", int: "int", float: "float", date: "date", str: "text"}
 
 
@@ -73,6 +75,15 @@ def finished(value: object, *, where: str) -> Value:
                 f"{where!r} cannot hold a {type(value).__name__}; a release holds whole numbers, "
                 "floats, text, booleans, dates and None"
             )
+
+
+def are_finished(values: Iterable[object]) -> bool:
+    """Whether a release holds these values as they are; not said of floats and dates.
+
+    >>> are_finished([1, "a", None, True]), are_finished([0.5])
+    (True, False)
+    """
+    return _FINISHED_OR_NONE.issuperset(map(type, values))
 
 
 def _number(value: Fraction | Decimal) -> int | float | None:

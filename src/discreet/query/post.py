@@ -77,7 +77,7 @@ def evaluate(post: Post, groups: Sequence[Released], values: _Numbers) -> Releas
 
 def sound(value: Any) -> Released:
     """No infinities and no NaN; a whole fraction is a whole number; what is long is a float."""
-    if type(value) is int and -_SHORT < value < _SHORT:
+    if value is None or type(value) is str or (type(value) is int and -_SHORT < value < _SHORT):
         return value
     if isinstance(value, int | Fraction) and _long(value):
         value = _as_float(value)
