@@ -257,6 +257,22 @@ def test_what_is_large_is_left_to_a_statement(tmp_path, monkeypatch):
         monkeypatch.setattr(kept, "RESTED", -1.0)
 
 
+def test_many_keys_are_left_before_they_are_listed(engine):
+    """64 values in each of eight columns would be 2^48 groups."""
+    wide = Part((corpus.LEVEL,) * 40, (Total(),), NONE)
+    assert counted(engine, Request(corpus.SCHEMA, None, (wide,))) is None
+
+
+def test_groupings_are_forgotten_when_there_are_too_many(engine, monkeypatch):
+    monkeypatch.setattr(vectors, "_KEPT", 2)
+    known = kept_rows(engine, Request(corpus.SCHEMA, None, (COUNT,)))[1].vectors._grouped
+    known.clear()
+    for by in GROUPED * 2:
+        found, told = both(engine, Request(corpus.SCHEMA, None, (Part((by,), (Total(),), NONE),)))
+        assert found == told
+        assert 0 < len(known) <= 2
+
+
 def test_rows_of_nobody_are_counted_one_by_one(tmp_path):
     engine = engine_of(tmp_path, ROWS)
     request = Request(corpus.ROWS_SCHEMA, None, (Part((corpus.SMOKER,), (), NONE, people=True),))

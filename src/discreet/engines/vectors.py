@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +50,8 @@ FEW = 64
 _MOST_GROUPS = 1 << 12
 _MOST_PAIRS = 1 << 22
 """So many pairs of a group and a person at most are marked to count people."""
+_KEPT = 16
+"""So many groupings are remembered; then all are forgotten."""
 _EXACT = 1 << 53
 """Below this doubles add up whole numbers exactly."""
 
@@ -181,21 +184,22 @@ class Vectors:
             titles.append(counting.names[node.name])
         found = self._grouped.get(tuple(titles))
         if found is None:
-            found = self._grouped[tuple(titles)] = self._combined(titles)
+            made = self._combined(titles)
+            if len(self._grouped) >= _KEPT:
+                self._grouped.clear()
+            found = self._grouped[tuple(titles)] = made
         return found
 
     def _combined(self, titles: Sequence[str]) -> tuple[Array, list[tuple[Key, ...]]]:
-        at, keys = np.zeros(self._size, dtype=np.intp), []
-        for title in titles:
-            vector = self._columns.get(title)
-            if vector is None or vector.keys is None:
-                raise _Other
-            at = at * len(vector.keys) + vector.places
-            keys.append(vector.keys)
-        groups = list(product(*keys))
-        if len(groups) > _MOST_GROUPS or len(self._grouped) >= FEW:
+        columns = [self._columns.get(title) for title in titles]
+        keys = [one.keys for one in columns if one is not None and one.keys is not None]
+        if len(keys) < len(titles) or prod(map(len, keys)) > _MOST_GROUPS:
             raise _Other
-        return at, groups
+        at = np.zeros(self._size, dtype=np.intp)
+        for one, listed in zip(columns, keys, strict=True):
+            assert one is not None  # noqa: S101 - all have keys
+            at = at * len(listed) + one.places
+        return at, list(product(*keys))
 
     def _people_in(self, rows: _Rows) -> list[int]:
         """How many different people are in each group."""
@@ -384,15 +388,16 @@ class _Counting:
 
     def _by_key(self, node: e.Expr) -> Truth:
         """A condition on one column of few values: computed once for each of them."""
-        names = {inner.name for inner in e.walk(node) if isinstance(inner, e.Column)}
+        inside = list(e.walk(node))
+        names = {inner.name for inner in inside if isinstance(inner, e.Column)}
         if len(names) != 1:
             raise _Other
         (name,) = names
         vector = self._columns.get(self.names.get(name, ""))
         if vector is None or vector.keys is None:
             raise _Other
-        if sum(1 for _ in e.walk(node)) > MOST_NODES:
-            raise _Other
+        for _ in inside:
+            self._meet()
         meaning = compiled(node, self.schema.tables)
         told = [meaning({name: key}) for key in vector.keys]
         true = np.array([one is True for one in told], dtype=bool)[vector.places]
