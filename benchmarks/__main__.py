@@ -56,6 +56,7 @@ ALL = {
     "ledger-length": ledger.length,
     "ledger-command": ledger.command,
     "serve-questions": serve.questions,
+    "serve-flushes": serve.flushes,
     "local-oracles": local.oracles,
     "local-errors": local.errors,
     "local-peers": local.peer_errors,

@@ -20,7 +20,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from benchmarks.flushes import is_possible, milliseconds, slower
+from benchmarks.flushes import SLOWER, is_possible, milliseconds, slower
 from benchmarks.timing import table
 from discreet.curator.ledger.amounts import Amount, limit_of
 from discreet.curator.ledger.chain import Head, canonical, follows
@@ -217,10 +217,6 @@ def flushes():
                         found.append(f"{rates['ours'] / rates['bare']:.2f}")
         rows.append((f"{own + more:.2f}", *found))
     return table(("a flush takes, ms", "SQLite, 1 writer", "8", "PostgreSQL, 1 writer", "8"), rows)
-
-
-SLOWER = (0, 0.25, 1, 2.7)
-"""Milliseconds more; the last makes about 350 commits a second, as a plain disk does."""
 
 
 def length(entries=1_000_000):

@@ -23,6 +23,7 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.flushes import SLOWER, is_possible, milliseconds, slower
 from benchmarks.timing import table
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Amount
@@ -168,7 +169,7 @@ def clients(address, keys, first, shapes, barrier, out):
     out.put(found)
 
 
-def commits(path):
+def commits(path, out):
     """Commits per second of the ledger alone, one after the other."""
     policy = Curator(path).policy
     done, start = 0, time.perf_counter()
@@ -179,7 +180,17 @@ def commits(path):
             claim = Claim(key, key, key, 1, "a0", charges, policy.fingerprint, {"sql": "x"})
             ledger.store(ledger.reserve(claim).key, "x" * 500)
             done += 2
-    return done / (time.perf_counter() - start)
+    out.put(done / (time.perf_counter() - start))
+
+
+def committed(context, path):
+    """The same, of a process of its own: its flushes are those of the server."""
+    out = context.Queue()
+    process = context.Process(target=commits, args=(path, out))
+    process.start()
+    found = out.get()
+    process.join()
+    return found
 
 
 class Served:
@@ -227,7 +238,7 @@ def measured(context, path, processes, first, turns):
             found["twelve"].append(len(mixed) / SECONDS)
             again = served.run(at, keys=slice(CLIENTS, 2 * CLIENTS))
             found["stored"].append(len(again) / SECONDS)
-            found["commits"].append(commits(path))
+            found["commits"].append(committed(context, path))
         if processes == 1:
             found["alone"] = [_alone(served, first + 5_000_000, shapes)
                               for shapes in (ONE_SHAPE, SHAPES)]  # fmt: skip
@@ -268,6 +279,30 @@ def questions(turns=2):
                      f"{own:.2f}", ""))  # fmt: skip
         rows.append((f"{what}processor time of a question, ms", f"{processor * 1e3:.1f}", ""))
     return table(("8 clients, deadlines off", "1 process", "2 processes"), rows)
+
+
+def flushes():
+    """Questions per second as a share of the ledger's commits, on slower disks; the aim is 0.4."""
+    if not is_possible():
+        return None
+    context, own, rows = multiprocessing.get_context("spawn"), milliseconds(), []
+    for more in SLOWER:
+        with slower(more), tempfile.TemporaryDirectory() as folder:
+            path = prepared(Path(folder))
+            found = []
+            for processes in (1, 2):
+                served = Served(context, path, processes)
+                try:
+                    served.run(processes * 1_000_000)
+                    asked = len(served.run(processes * 1_000_000 + 100_000)) / SECONDS
+                finally:
+                    served.end()
+                rate = committed(context, path)
+                found += [f"{asked:,.0f}", f"{asked / rate:.2f}"]
+        rows.append((f"{own + more:.2f}", f"{rate:,.0f}", *found))
+    head = ("a flush takes, ms", "commits a second", "questions a second, 1 process", "share",
+            "2 processes", "share")  # fmt: skip
+    return table(head, rows)
 
 
 if __name__ == "__main__":
