@@ -1,10 +1,13 @@
 """One part of a dataset, open for questions."""
 
 import time
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from tests.curator.payroll import POLICY, write_rows
 
+from discreet.curator.asking import wanting
 from discreet.curator.curator import Curator
 
 
@@ -37,3 +40,21 @@ def test_a_search_and_its_question_share_the_time_of_one(curator, monkeypatch):
     assert 0 < question <= 49.7
     curator.ask("SELECT COUNT(*) AS n FROM payroll", epsilon="0.1", analyst="alice")
     assert given[2] == 50  # the next question has all of it
+
+
+def test_each_plan_and_declaration_has_its_own_price(curator):
+    """What was found for one is not handed out for the next, with OPTIONS or without."""
+    said = {"epsilon": None, "delta": None, "rho": None}
+    wanted = wanting(curator.policy.defaults, **said, within=None, rows=None, column=None)
+    part = curator._part("payroll", None)
+    words = "WITH DIFFERENTIAL_PRIVACY OPTIONS"
+    asked = [
+        part.plan(f"SELECT {options} COUNT(*) AS n FROM payroll")
+        for options in (f"{words} (epsilon = 0.25)", "", f"{words} (epsilon = 0.5)")
+    ]
+    prices = [Fraction(1, 4), curator.policy.defaults.epsilon, Fraction(1, 2)]
+    for _ in range(2):
+        for plan, price in zip(asked, prices, strict=True):
+            for schema in (part.schema, replace(part.schema), part.schema):
+                assert wanted(plan, schema) == wanted(plan, schema)
+                assert wanted(plan, schema).epsilon == price
