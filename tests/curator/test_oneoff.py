@@ -49,6 +49,16 @@ def test_the_ledger_is_opened_once_and_closed_in_the_end(file, monkeypatch):
     assert not file.with_name("staff.csv.ledger-wal").exists()
 
 
+def test_the_ledger_is_closed_where_something_else_is_refused(file, monkeypatch):
+    open_file(file, columns={"dept": ["a", "b"]}).close()
+    opened, connect = [], Database._connect
+    monkeypatch.setattr(Database, "_connect", lambda self: (opened.append(self), connect(self)))
+    for wrong in ({"columns": {"dept": object()}}, {"columns": {}, "budget": 7}):
+        with pytest.raises(ParameterError):
+            open_file(file, **wrong)
+    assert [database._closed for database in opened] == [True, True]
+
+
 def test_the_total_is_said_once(file):
     with open_file(file, columns={"dept": ["a", "b"]}, budget="0.5") as curator:
         with pytest.raises(BudgetExceededError):

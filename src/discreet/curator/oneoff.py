@@ -69,26 +69,22 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
     ledger = opened(place.address, head=place.head)
     try:
         limit = _limit(ledger, budget)
-    except BaseException:
-        ledger.close()
-        raise
-    dataset = Dataset(
-        name=_name(file, table), family=_FAMILY, source=str(file), table=table,
-        version=_state(file), unit=unit,
-        columns={name: declared(name, said) for name, said in columns.items()},
-        lookups={}, row_limit=MOST_ROWS, options=dict(options or {}), blocks={},
-        folder=file.parent,
-    )  # fmt: skip
-    policy = Policy(
-        folder=file.parent, ledger=place, families={_FAMILY: Family(_FAMILY, limit)},
-        analysts={}, datasets={dataset.name: dataset}, defaults=Defaults(),
-    )  # fmt: skip
-    try:
+        dataset = Dataset(
+            name=_name(file, table), family=_FAMILY, source=str(file), table=table,
+            version=_state(file), unit=unit,
+            columns={name: declared(name, said) for name, said in columns.items()},
+            lookups={}, row_limit=MOST_ROWS, options=dict(options or {}), blocks={},
+            folder=file.parent,
+        )  # fmt: skip
+        policy = Policy(
+            folder=file.parent, ledger=place, families={_FAMILY: Family(_FAMILY, limit)},
+            analysts={}, datasets={dataset.name: dataset}, defaults=Defaults(),
+        )  # fmt: skip
         register(ledger, registration(policy))
+        return _OfFile(policy, ledger=ledger)
     except BaseException:
         ledger.close()
         raise
-    return _OfFile(policy, ledger=ledger)
 
 
 class _OfFile(Curator):
