@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from tests.engines import contract, corpus
@@ -286,6 +287,17 @@ def test_groupings_are_forgotten_when_there_are_too_many(engine, monkeypatch):
         found, told = both(engine, Request(corpus.SCHEMA, None, (Part((by,), (Total(),), NONE),)))
         assert found == told
         assert 0 < len(known) <= 2
+
+
+def test_many_columns_take_little_memory():
+    connection = duckdb.connect(
+        config={"memory_limit": "200MB", "temp_directory": "", "threads": 1}
+    )
+    listed = ", ".join(f"i % {n + 2} = 0 AS c{n}" for n in range(40))
+    connection.execute(f"CREATE TABLE rows AS SELECT {listed} FROM range({vectors.MOST_ROWS}) t(i)")
+    made = vectors.vectors(connection)
+    assert all(one.keys == (False, True) for one in made._columns.values())
+    assert all((one.places == one.values).all() for one in made._columns.values())
 
 
 def test_rows_of_nobody_are_counted_one_by_one(tmp_path):

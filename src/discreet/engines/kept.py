@@ -14,7 +14,7 @@ flushing may be seen late, as by every other reader.
 Proof. What is kept is what `shapes.whole` selects of the same relation, so that a statement over
 it has the same rows under the same names. Nothing of a question is in it.
 
-Few rows are kept as vectors, too (`vectors`), of one SELECT of what is kept.
+Few rows are kept as vectors, too (`vectors`), read from what is kept.
 
 Bounded: files of more than `LARGEST` bytes are not kept, and `MOST` declarations of the same files
 at most are. What cannot be kept is read from its file; nobody is told, and no question waits.

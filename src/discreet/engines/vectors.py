@@ -5,14 +5,14 @@ most questions ask of kept rows (comparisons, sums and counts, by columns of few
 therefore counted here; every other question is a statement over the same rows.
 
 Guarantee. `Vectors.cells` are the integers of the statement over the kept rows, or None.
-Proof. The vectors are one SELECT of the kept table, in one order. Every value of an expression is
-within 2^62 (`kinds`), so that 64 bits hold it; what is left of a sum in between is the same modulo
-2^64. A flag is two vectors, where it is true and where it is missing, and AND, OR and NOT are those
-of three values. Groups are told by the place of a key among all values of its column in order; the
-place is the database's own, by the same equality. Terms are added up as doubles, and only where
-`MOST_ROWS` of them together stay below 2^53, so that every partial sum is exact. A test of one
-column of few values is computed once for each by the reference of all engines
-(`discreet.query.evaluate`).
+Proof. The vectors are read from the kept table, which does not change, by the numbers of its rows.
+Every value of an expression is within 2^62 (`kinds`), so that 64 bits hold it; what is left of a
+sum in between is the same modulo 2^64. A flag is two vectors, where it is true and where it is
+missing, and AND, OR and NOT are those of three values. Groups are told by the place of a key among
+all values of its column in order; the place is the database's own, by the same equality. Terms are
+added up as doubles, and only where `MOST_ROWS` of them together stay below 2^53, so that every
+partial sum is exact. A test of one column of few values is computed once for each by the reference
+of all engines (`discreet.query.evaluate`).
 
 Bounded: at most `MOST_ROWS` rows and `MOST_NODES` parts of a question, so that it takes a moment,
 and nobody has to stop it. What is counted here depends on the rows as `Rows.most` does: it is
@@ -73,6 +73,7 @@ _VALUES = {
 """The types that are kept as vectors, and how each is read."""
 _ALL = Total()
 """The number of rows."""
+_NOWHERE = np.zeros(0, dtype=np.intp)
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt,
     "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -87,7 +88,7 @@ class Vector:
         values: whole numbers, days since 1970, true and false; anything where there is none.
         missing: where there is none; None if there is one everywhere.
         keys: its different values in order, the missing one last; None if there are many.
-        places: which of them each row has.
+        places: which of them each row has; of no row if there are many.
         is_text: whether `values` say nothing.
     """
 
@@ -105,24 +106,35 @@ def vectors(connection: duckdb.DuckDBPyConnection) -> Vectors | None:
     size = connection.execute("SELECT count(*) FROM rows").fetchall()[0][0]
     if size > MOST_ROWS:
         return None
-    listed = [_VALUES[type_].format(title) for title, type_ in types.items()]
-    listed += [f"{title} IS NULL" for title in types]
-    ranked = [*types, *(row[0] for row in described if row[0] == "p")]
-    listed += [f"dense_rank() OVER (ORDER BY {title} NULLS LAST) - 1" for title in ranked]
-    named = ", ".join(f"{what} AS x{i}" for i, what in enumerate(listed))
-    read = connection.execute(f"SELECT {named or 1} FROM rows").fetchnumpy()  # noqa: S608 - no word of a question
-    columns = [np.asarray(column) for column in read.values()]
-    found, many = {}, len(types)
-    for i, (title, type_) in enumerate(types.items()):
-        values, missing, places = columns[i], columns[many + i], columns[2 * many + i]
-        text = f"SELECT DISTINCT {title} FROM rows ORDER BY 1 NULLS LAST LIMIT {FEW + 1}"  # noqa: S608 - as above
+    read = _columns(connection, [_VALUES[type_].format(title) for title, type_ in types.items()])
+    gone = _columns(connection, [f"{title} IS NULL" for title in types])
+    found = {}
+    for (title, type_), values, missing in zip(types.items(), read, gone, strict=True):
+        text = f"SELECT DISTINCT {title} FROM rows ORDER BY 1 NULLS LAST LIMIT {FEW + 1}"  # noqa: S608 - no word of a question
         keys = tuple(row[0] for row in connection.execute(text).fetchall())
+        few = len(keys) <= FEW
         found[title] = Vector(
-            values, missing if missing.any() else None, keys if len(keys) <= FEW else None,
-            places.astype(np.intp), type_ == "VARCHAR",
+            values, missing if missing.any() else None, keys if few else None,
+            _places(connection, title) if few else _NOWHERE, type_ == "VARCHAR",
         )  # fmt: skip
-    people = columns[3 * many].astype(np.intp) if len(ranked) > many else None
+    people = _places(connection, "p") if any(row[0] == "p" for row in described) else None
     return Vectors(size, found, people)
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, listed: Sequence[str]) -> list[Array]:
+    """Values of the kept rows, in the order in which they are kept."""
+    named = ", ".join(f"{what} AS x{i}" for i, what in enumerate(listed))
+    text = f"SELECT {named or 1} FROM rows ORDER BY rowid"  # noqa: S608 - as above
+    return list(map(np.asarray, connection.execute(text).fetchnumpy().values()))[: len(listed)]
+
+
+def _places(connection: duckdb.DuckDBPyConnection, title: str) -> Array:
+    """The place of each row's value among all values of its column.
+
+    One column at a time: a statement that ranks all of them sorts all of them for each.
+    """
+    (found,) = _columns(connection, [f"dense_rank() OVER (ORDER BY {title} NULLS LAST) - 1"])
+    return found.astype(np.intp)
 
 
 class _Other(Exception):  # noqa: N818 - no error: a statement answers it
