@@ -87,7 +87,7 @@ def serve(path, told, processes):
         run_several(path, settings, started=lambda address: told.send((address, keys)))
         return
     spent = {"engine": 0.0, "ledger": 0.0}
-    for kind, names in ((DuckDB, ("run", "ping")), (Ledger, ("reserve", "store"))):
+    for kind, names in ((DuckDB, ("run", "ping")), (Ledger, ("reserve", "store", "glance"))):
         for name in names:
             _measured(kind, name, spent, "engine" if kind is DuckDB else "ledger")
     threading.Thread(target=_telling, args=(told, spent), daemon=True).start()
@@ -295,13 +295,15 @@ def flushes():
                 try:
                     served.run(processes * 1_000_000)
                     asked = len(served.run(processes * 1_000_000 + 100_000)) / SECONDS
+                    if processes == 1:
+                        service, _ = _alone(served, 5_000_000, ONE_SHAPE)
                 finally:
                     served.end()
                 rate = committed(context, path)
                 found += [f"{asked:,.0f}", f"{asked / rate:.2f}"]
-        rows.append((f"{own + more:.2f}", f"{rate:,.0f}", *found))
+        rows.append((f"{own + more:.2f}", f"{rate:,.0f}", *found, f"{service:.2f}"))
     head = ("a flush takes, ms", "commits a second", "questions a second, 1 process", "share",
-            "2 processes", "share")  # fmt: skip
+            "2 processes", "share", "one client: the service, times engine and ledger")  # fmt: skip
     return table(head, rows)
 
 

@@ -277,7 +277,8 @@ def test_lines_that_are_cut_short_are_put_back(anchor, size):
 @pytest.mark.parametrize("pauses", [(), (0.001, 0.002), (0.01,) * 1000])
 def test_one_holds_the_lock_at_a_time(anchor, pauses, monkeypatch):
     """Who tries again, and who waits in the queue, gets it when it is free, and not before."""
-    monkeypatch.setattr("discreet.curator.ledger.anchor._PAUSES", pauses)
+    monkeypatch.setattr(module, "_PAUSES", pauses)
+    monkeypatch.setattr(module, "_JUST", 1e9)
     other = again(anchor)
     order = []
     with anchor.locked():
@@ -287,6 +288,25 @@ def test_one_holds_the_lock_at_a_time(anchor, pauses, monkeypatch):
         order.append("first")
     waiting.join(timeout=30)
     assert order == ["first", "second"]
+    other.close()
+
+
+@pytest.mark.parametrize("just", [True, False])
+def test_who_has_just_written_makes_room_and_others_queue_at_once(anchor, just, monkeypatch):
+    monkeypatch.setattr(module, "_JUST", 1e9 if just else 0.0)
+    slept, sleep = [], module.time.sleep
+    monkeypatch.setattr(module.time, "sleep", lambda pause: (slept.append(pause), sleep(pause)))
+    other, order = again(anchor), []
+    with other.locked():
+        pass
+    with anchor.locked():
+        waiting = threading.Thread(target=_hold, args=(other, order))
+        waiting.start()
+        waiting.join(timeout=0.1)
+        order.append("first")
+    waiting.join(timeout=30)
+    assert order == ["first", "second"]
+    assert bool(slept) == just
     other.close()
 
 

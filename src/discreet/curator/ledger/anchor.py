@@ -10,11 +10,12 @@ with a checksum, rewritten in place, so that it never grows with the log. What c
 of 16 lines is one write, and the page with the head comes last. It is not flushed at each entry:
 who loses power loses at most what the system had not written, and the log itself is flushed.
 
-It is also the lock that lets one process write at a time. Who finds it taken sleeps and tries again
-a few times, and then waits until the system wakes it. So a process that has just written may go on
-for some milliseconds while the others sleep, instead of waking one of them for every commit. The
-system promises no order among those who wait; beside processes that write all the time the longest
-wait that was seen is an eighth of a second.
+It is also the lock that lets one process write at a time. Who finds it taken waits until the system
+wakes it: a server's processes write now and then. Who has itself just written, and writes all the
+time, sleeps and tries again a few times before that. So of several such processes one may go on for
+some milliseconds while the others sleep, instead of waking one of them for every commit. The system
+promises no order among those who wait; beside processes that write all the time the longest wait
+that was seen is an eighth of a second.
 Tested by tests/curator/ledger/test_anchor.py
 """
 
@@ -43,8 +44,10 @@ __all__ = ["Anchor"]
 _LINE = 256
 _PAGE = 16
 """Lines that are read and written together: what a system writes whole, or not at all."""
+_JUST = 0.0003
+"""Who wrote less than so many seconds ago writes all the time, and makes room for others."""
 _PAUSES = (0.0003, 0.0006, 0.0012, 0.0025, 0.005, 0.01, 0.02)
-"""Seconds between tries, before who wants to write waits in the queue."""
+"""Seconds between its tries, before it waits in the queue."""
 _SUM = 16
 _FORM = "discreet-head/1"
 
@@ -60,6 +63,7 @@ class Anchor:
     def __init__(self, path: Path, uid: str) -> None:
         self.path = path
         self._alone, self._page = False, b""
+        self._left = -_JUST
         self._known: dict[int, tuple[bytes, Head | Amount]] = {}
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -132,14 +136,16 @@ class Anchor:
     def __exit__(self, *_: object) -> None:
         self._alone, self._page = False, b""
         fcntl.flock(self._file, fcntl.LOCK_UN)
+        self._left = time.monotonic()
 
     def _wait(self) -> None:
-        """Another process writes: try again after pauses, and then wait for its end."""
-        for pause in _PAUSES:
-            time.sleep(pause)
-            with suppress(BlockingIOError):
-                fcntl.flock(self._file, _TRY)
-                return
+        """Another process writes: wait for its end; who has just written makes room first."""
+        if time.monotonic() - self._left < _JUST:
+            for pause in _PAUSES:
+                time.sleep(pause)
+                with suppress(BlockingIOError):
+                    fcntl.flock(self._file, _TRY)
+                    return
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
     @property
