@@ -280,14 +280,7 @@ def test_one_holds_the_lock_at_a_time(anchor, pauses, monkeypatch):
     monkeypatch.setattr(module, "_PAUSES", pauses)
     monkeypatch.setattr(module, "_JUST", 1e9)
     other = again(anchor)
-    order = []
-    with anchor.locked():
-        waiting = threading.Thread(target=_hold, args=(other, order))
-        waiting.start()
-        waiting.join(timeout=0.05)
-        order.append("first")
-    waiting.join(timeout=30)
-    assert order == ["first", "second"]
+    assert _taken_in_turn(anchor, other) == ["first", "second"]
     other.close()
 
 
@@ -296,23 +289,29 @@ def test_who_has_just_written_makes_room_and_others_queue_at_once(anchor, just, 
     monkeypatch.setattr(module, "_JUST", 1e9 if just else 0.0)
     slept, sleep = [], module.time.sleep
     monkeypatch.setattr(module.time, "sleep", lambda pause: (slept.append(pause), sleep(pause)))
-    other, order = again(anchor), []
+    other = again(anchor)
     with other.locked():
         pass
-    with anchor.locked():
-        waiting = threading.Thread(target=_hold, args=(other, order))
-        waiting.start()
-        waiting.join(timeout=0.1)
-        order.append("first")
-    waiting.join(timeout=30)
-    assert order == ["first", "second"]
+    assert _taken_in_turn(anchor, other) == ["first", "second"]
     assert bool(slept) == just
     other.close()
 
 
-def _hold(anchor, order):
+def _taken_in_turn(anchor, other):
+    """Who had the lock, in order: the other one waits for it."""
+    order = []
+
+    def hold():
+        with other.locked():
+            order.append("second")
+
     with anchor.locked():
-        order.append("second")
+        waiting = threading.Thread(target=hold)
+        waiting.start()
+        waiting.join(timeout=0.1)
+        order.append("first")
+    waiting.join(timeout=30)
+    return order
 
 
 def test_closing_twice_is_fine(tmp_path):

@@ -59,15 +59,41 @@ class Once(ABC):
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    @abstractmethod
     def charge(
         self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes
     ) -> Head | None:
-        """Write a charge."""
+        """Write a charge; at most two pay for it this way."""
+        if len(paid) > 2:
+            return None
+        last, canon = anchor.head, claim.canon
+        entry = follows(last, "reserve", body)
+        values = (
+            entry.seq, body, entry.hash, claim.policy, last.seq, last.hash, claim.key,
+            claim.digest, canon, canon + FAILED, claim.size, claim.analyst, noise,
+            *paid[0], *(paid[1] if len(paid) > 1 else _NOBODY),
+        )  # fmt: skip
+        if not self._charged(values):
+            return None
+        anchor.follow(entry.head, paid)
+        return entry.head
 
-    @abstractmethod
     def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> Head | None:
         """Write an answer."""
+        last = anchor.head
+        entry = follows(last, "done", body)
+        values = (charged, key, answer, entry.seq, body, entry.hash, last.seq, last.hash)
+        if not self._answered(values):
+            return None
+        anchor.follow(entry.head, ())
+        return entry.head
+
+    @abstractmethod
+    def _charged(self, values: tuple[Any, ...]) -> bool:
+        """Whether a charge was written."""
+
+    @abstractmethod
+    def _answered(self, values: tuple[Any, ...]) -> bool:
+        """Whether an answer was written."""
 
 
 class _InServer(Once):
@@ -75,33 +101,11 @@ class _InServer(Once):
 
     __slots__ = ()
 
-    def charge(
-        self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes
-    ) -> Head | None:
-        """Write a charge; at most two pay for it this way."""
-        if len(paid) > 2:
-            return None
-        last, canon = anchor.head, claim.canon
-        entry = follows(last, "reserve", body)
-        values = (
-            entry.seq, body, entry.hash, claim.policy, last.seq, last.hash, claim.key,
-            claim.digest, canon, canon + FAILED, claim.size, claim.analyst, noise,
-            *paid[0], *(paid[1] if len(paid) > 1 else _NOBODY),
-        )  # fmt: skip
-        if not self._database.called("reserve", usual_postgres.CHARGE, values):
-            return None
-        anchor.follow(entry.head, paid)
-        return entry.head
+    def _charged(self, values: tuple[Any, ...]) -> bool:
+        return self._database.called("reserve", usual_postgres.CHARGE, values)
 
-    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> Head | None:
-        """Write an answer."""
-        last = anchor.head
-        entry = follows(last, "done", body)
-        values = (charged, key, answer, entry.seq, body, entry.hash, last.seq, last.hash)
-        if not self._database.called("store", usual_postgres.ANSWER, values):
-            return None
-        anchor.follow(entry.head, ())
-        return entry.head
+    def _answered(self, values: tuple[Any, ...]) -> bool:
+        return self._database.called("store", usual_postgres.ANSWER, values)
 
 
 class _InFile(Once):
@@ -109,33 +113,11 @@ class _InFile(Once):
 
     __slots__ = ()
 
-    def charge(
-        self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes
-    ) -> Head | None:
-        """Write a charge; at most two pay for it this way."""
-        if len(paid) > 2:
-            return None
-        last, canon = anchor.head, claim.canon
-        entry = follows(last, "reserve", body)
-        values = (
-            entry.seq, body, entry.hash, claim.policy, last.seq, last.hash, claim.key,
-            claim.digest, canon, canon + FAILED, claim.size, claim.analyst, noise,
-            *paid[0], *(paid[1] if len(paid) > 1 else _NOBODY),
-        )  # fmt: skip
-        if not self._database.wrote("reserve", CHARGE, values):
-            return None
-        anchor.follow(entry.head, paid)
-        return entry.head
+    def _charged(self, values: tuple[Any, ...]) -> bool:
+        return self._database.wrote("reserve", CHARGE, values)
 
-    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> Head | None:
-        """Write an answer."""
-        last = anchor.head
-        entry = follows(last, "done", body)
-        values = (charged, key, answer, entry.seq, body, entry.hash, last.seq, last.hash)
-        if not self._database.wrote("store", ANSWER, values):
-            return None
-        anchor.follow(entry.head, ())
-        return entry.head
+    def _answered(self, values: tuple[Any, ...]) -> bool:
+        return self._database.wrote("store", ANSWER, values)
 
 
 def once_in(database: Database) -> Once:
