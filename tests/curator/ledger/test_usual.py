@@ -33,7 +33,7 @@ def charge(ledger, **other):
     told = {
         "next": head.seq + 1, "body": "{}", "made": "f" * 64, "policy": POLICY,
         "last": head.seq, "hash": head.hash, "asked": "new", "digest": "d", "canon": "new",
-        "failed": "new!", "size": UNIT, "analyst": "ann", "noise": bytes(32),
+        "failed": "new!", "size": UNIT, "analyst": "ann", "noise": bytes(range(32)),
         "payer1": number["staff"], "main1": 2 * UNIT, "delta1": 0,
         "payer2": number["staff@ann"], "main2": 3 * UNIT, "delta2": 0,
     }  # fmt: skip

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import psycopg
 import pytest
-from tests.curator.ledger.harness import POLICY, UNIT, Checker, ask, claim
+from tests.curator.ledger.harness import UNIT, Checker, ask, claim
+from tests.curator.ledger.test_usual import answer, charge
 
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.registry import retire
@@ -39,29 +40,6 @@ def opened(place):
         ask(ledger, place, claim("second"))  # its functions are made
         ledger.store(ledger.reserve(claim("wrong")).key, "nothing", failed=True)
         yield ledger
-
-
-def charge(ledger, **other):
-    """Values of a charge that is as usual, but for what is said."""
-    number = {name: account.id for name, account in ledger.accounts.items()}
-    head = ledger.head
-    told = {
-        "next": head.seq + 1, "body": "{}", "made": "f" * 64, "policy": POLICY,
-        "last": head.seq, "hash": head.hash, "asked": "new", "digest": "d", "canon": "new",
-        "failed": "new!", "size": UNIT, "analyst": "ann", "noise": bytes(range(32)),
-        "payer1": number["staff"], "main1": 2 * UNIT, "delta1": 0,
-        "payer2": number["staff@ann"], "main2": 3 * UNIT, "delta2": 0,
-    }  # fmt: skip
-    return tuple((told | other)[place] for place in CHARGE.places)
-
-
-def answer(ledger, waiting, **other):
-    head = ledger.head
-    told = {
-        "charged": waiting.seq, "asked": waiting.key, "told": "answer", "next": head.seq + 1,
-        "body": "{}", "made": "f" * 64, "last": head.seq, "hash": head.hash,
-    }  # fmt: skip
-    return tuple((told | other)[place] for place in ANSWER.places)
 
 
 def wrote(ledger, call, values):
