@@ -10,9 +10,9 @@ those that another analyst has asked before: one commit, and no row is read.
 """
 
 import itertools
-import json
 import multiprocessing
 import os
+import selectors
 import socket
 import statistics
 import sys
@@ -114,58 +114,64 @@ def _measured(kind, name, spent, where):
     setattr(kind, name, outer)
 
 
-def asked(address, key, number, shapes, until, found):
-    """Ask new questions until the time is over; how long each took."""
-    host = address.partition("//")[2]
-    name, _, port = host.rpartition(":")
-    head = (
-        f"POST /api/ask HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n"
-        "Content-Type: application/json\r\nContent-Length: "
-    )
-    times = []
-    with socket.create_connection((name, int(port))) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        while time.perf_counter() < until:
-            n = next(number)
-            question = shapes[n // CLIENTS % len(shapes)].format(40_000 + n)
-            body = {"question": question, "epsilon": "0.001", "key": uuid.uuid4().hex}
-            text = json.dumps(body)
-            start = time.perf_counter()
-            connection.sendall(f"{head}{len(text)}\r\n\r\n{text}".encode())
-            status = received(connection)
-            times.append(time.perf_counter() - start)
-            if status != 200:
-                raise SystemExit(f"status {status}")
-    found.extend(times)
+class Client:
+    """One who asks all the time, on one connection, and takes no more of the processor than that
+    needs: it is the server's, too.
+    """
 
+    def __init__(self, address, key, number, shapes):
+        host = address.partition("//")[2]
+        name, _, port = host.rpartition(":")
+        self._head = (
+            f"POST /api/ask HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n"
+            "Content-Type: application/json\r\nContent-Length: "
+        )
+        self._number, self._shapes, self._tries = number, shapes, uuid.uuid4().hex
+        self.connection = socket.create_connection((name, int(port)))
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-def received(connection):
-    """Take one answer off a connection; its status."""
-    data = b""
-    while (end := data.find(b"\r\n\r\n")) < 0:
-        data += connection.recv(1 << 16)
-    head = data[:end].lower()
-    left = int(head.partition(b"content-length:")[2].split()[0]) - (len(data) - end - 4)
-    while left > 0:
-        left -= len(connection.recv(1 << 16))
-    return int(head.split()[1])
+    def ask(self):
+        """Send the next question."""
+        n = next(self._number)
+        question = self._shapes[n // CLIENTS % len(self._shapes)].format(40_000 + n)
+        text = f'{{"question":"{question}","epsilon":"0.001","key":"{self._tries}{n}"}}'
+        self._since, self._data, self._length = time.perf_counter(), b"", 0
+        self.connection.sendall(f"{self._head}{len(text)}\r\n\r\n{text}".encode())
+
+    def hear(self):
+        """Take what has come of an answer; how long it took, once all is there."""
+        self._data += self.connection.recv(1 << 16)
+        if not self._length and (end := self._data.find(b"\r\n\r\n")) >= 0:
+            head = self._data[:end].lower()
+            if head.split(None, 2)[1] != b"200":
+                raise SystemExit(f"the server says {head[:40]}")
+            self._length = end + 4 + int(head.partition(b"content-length:")[2].split(None, 1)[0])
+        return time.perf_counter() - self._since if 0 < self._length <= len(self._data) else None
 
 
 def clients(address, keys, first, shapes, barrier, out):
-    """All clients, as threads of one process; their times."""
+    """All clients, in one thread; how long their questions took."""
+    number = [itertools.count(first + i, len(keys)) for i in range(len(keys))]
+    asking = [Client(address, *one, shapes) for one in zip(keys, number, strict=True)]
     barrier.wait()
     found, until = [], time.perf_counter() + SECONDS
-    threads = [
-        threading.Thread(
-            target=asked,
-            args=(address, key, itertools.count(first + i, len(keys)), shapes, until, found),
-        )
-        for i, key in enumerate(keys)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with selectors.DefaultSelector() as selector:
+        for one in asking:
+            selector.register(one.connection, selectors.EVENT_READ, one)
+            one.ask()
+        left = len(asking)
+        while left:
+            for event, _ in selector.select():
+                took = event.data.hear()
+                if took is None:
+                    continue
+                found.append(took)
+                if time.perf_counter() < until:
+                    event.data.ask()
+                else:
+                    left -= 1
+    for one in asking:
+        one.connection.close()
     out.put(found)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.curator.session import Session
     from discreet.errors import (
         BudgetExceededError,
+        ChangedDataError,
         DiscreetError,
         EngineError,
         InputTypeError,
@@ -85,6 +86,7 @@ _HOMES = {
     "discreet.curator.session": ("Session",),
     "discreet.errors": (
         "BudgetExceededError",
+        "ChangedDataError",
         "DiscreetError",
         "EngineError",
         "InputTypeError",
@@ -154,6 +156,7 @@ __all__ = [
     "Bounds",
     "Budget",
     "BudgetExceededError",
+    "ChangedDataError",
     "Curator",
     "Dates",
     "DiscreetError",

@@ -13,7 +13,9 @@ The whole tree, so that you know what to catch before you read any class:
     * QueryError          (also a ValueError)     a question cannot be asked like this
     * NothingFoundError                           a private search was paid for and found nothing
     * EngineError                                 a database failed; only a data owner sees how
+        * ChangedDataError                        files have changed under their version
     * LedgerError                                 the ledger cannot be used; nothing was computed
+        * KeyUsedError                            a key names another question already
     * RemoteError                                 a server cannot be reached, or refuses the caller
 
 A message names the thing, the value that was declared, and the way out. It never quotes private
@@ -22,13 +24,16 @@ data: parameters (epsilon, bounds, names) are public and may be quoted, values t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 __all__ = [
     "BudgetExceededError",
+    "ChangedDataError",
     "DiscreetError",
     "EngineError",
     "InputTypeError",
+    "KeyUsedError",
     "LedgerError",
     "NothingFoundError",
     "ParameterError",
@@ -105,16 +110,30 @@ class BudgetExceededError(DiscreetError):
         asked: the loss that was to be charged.
         left: what is left, a `discreet.privacy.balance.Balance`.
         could: the largest epsilon of one more pure release that still fits, or None.
+        told: what the asker may know, for machines, as plain values: `account`, `cost`, `left`, an
+            `offer` with its errors, and `charged` where something had to be found first; empty
+            where only the words are known.
     """
 
-    def __init__(self, message: str, *, asked: object, left: object, could: object) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        asked: object,
+        left: object,
+        could: object,
+        told: Mapping[str, object] | None = None,
+    ) -> None:
         self.asked = asked
         self.left = left
         self.could = could
+        self.told = dict(told or {})
         super().__init__(message)
 
     def __reduce__(self) -> tuple[object, ...]:
-        make = partial(type(self), asked=self.asked, left=self.left, could=self.could)
+        make = partial(
+            type(self), asked=self.asked, left=self.left, could=self.could, told=self.told
+        )
         return make, (str(self),)
 
 
@@ -143,8 +162,19 @@ class EngineError(DiscreetError):
     """A database failed. Its own words may quote rows, so they are shown to a data owner only."""
 
 
+class ChangedDataError(EngineError):
+    """The files of a dataset are not those that its version names. Nothing is answered from them.
+
+    Its words are the owner's: they say what to do.
+    """
+
+
 class LedgerError(DiscreetError):
     """The ledger cannot be opened, written or believed. Nothing was computed and nothing sent."""
+
+
+class KeyUsedError(LedgerError):
+    """The key of an asking names another question already. Nothing was charged."""
 
 
 class RemoteError(DiscreetError):

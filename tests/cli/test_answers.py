@@ -2,7 +2,7 @@ import json
 
 from tests.curator.releases import counts, make
 
-from discreet.cli.answers import bar, table
+from discreet.cli.answers import answered, bar, table
 
 BY_DEPARTMENT = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
 
@@ -26,6 +26,29 @@ def test_an_analyst_sees_the_own_allowance_only(registered, run):
     owner = run(*words)  # the people's budget is not charged again
     assert owner.stderr.startswith("free: ")
     assert "left epsilon 2.5 of 3" in owner.stderr
+
+
+def test_an_answer_that_somebody_else_got_a_moment_before_is_free(here):
+    """Two loops on one file: who is served by the other's answer was not charged."""
+    from discreet.curator.oneoff import open_file
+
+    columns = {"department": ["Fire", "Police", "Library"]}
+    with (
+        open_file("payroll.csv", columns=columns) as one,
+        open_file("payroll.csv", columns=columns) as two,
+    ):
+        first = []
+
+        def race():
+            first.append(answered(two, None, lambda: two.ask(BY_DEPARTMENT, epsilon="0.4")))
+            return one.ask(BY_DEPARTMENT, epsilon="0.4")
+
+        served = answered(one, None, race)
+        assert first[0].charged == "epsilon 0.4"
+        assert served.charged is None
+        assert served.words().startswith("free: asked before, on ")
+        assert served.record == first[0].record
+        assert served.left == first[0].left == "epsilon 9.6 of 10"
 
 
 def test_public_releases_are_free_for_everybody(here, run):

@@ -1,5 +1,7 @@
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 from typer.testing import CliRunner
 
@@ -29,7 +31,17 @@ def test_demo_where_nothing_can_be_written(tmp_path):
     file.write_text("in the way")
     found = runner.invoke(app, ["demo", "--out", str(file)])
     assert found.exit_code == 2
-    assert "cannot write to" in found.output
+    assert f"{file}: File exists" in found.output
+
+
+def test_demo_for_machines(tmp_path):
+    found = runner.invoke(app, ["demo", "--out", str(tmp_path), "--json"])
+    told = json.loads(found.stdout)
+    assert told["people"] == 29000
+    assert [Path(path).name for path in told["figures"]] == ["salaries.png", "departments.png"]
+    assert told["accounts"][0]["account"] == "staff"
+    assert any("With epsilon 0.5" in step["text"] for step in told["steps"])
+    assert told["classroom"][0]["average"] > 7
 
 
 def test_demo(tmp_path):
@@ -37,7 +49,14 @@ def test_demo(tmp_path):
         found = runner.invoke(app, ["demo", "--out", str(tmp_path / "new")])
         assert found.exit_code == 0, found.output
         told = ("29,000", "epsilon 0.5 is left", "With epsilon 0.5", "the same answer", "intact")
-        for words in ("7.4715", "6.9750", "4.9604", "5.6857", "epsilon 1 of 3 left", *told):
+        for words in (
+            "7.4715",
+            "6.9750",
+            "4.9604",
+            "5.6857",
+            "epsilon 2 of 3 spent, 1 left",
+            *told,
+        ):
             assert words in found.output
         for name in ("salaries.png", "departments.png"):
             assert (tmp_path / "new" / name).read_bytes().startswith(b"\x89PNG")

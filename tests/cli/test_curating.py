@@ -1,5 +1,6 @@
 import json
 import math
+import os
 import re
 
 import pytest
@@ -9,6 +10,12 @@ from discreet.errors import EngineError
 
 COUNT = "SELECT COUNT(*) FROM payroll"
 BY_DEPARTMENT = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
+
+
+def replaced(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
 
 
 def test_an_explanation_supposes_the_rows_that_were_said(registered, run):
@@ -52,7 +59,10 @@ def test_the_way_from_a_file_to_an_answer(here, run):
 def test_init_replaces_nothing_and_prints(here, run):
     assert "is not replaced" in run("init", "payroll.csv", code=2).stderr
     assert run("init", "payroll.csv", "-o", "-").stdout.startswith("# A draft policy")
+    printed = json.loads(run("init", "payroll.csv", "-o", "-", "--json").stdout)
+    assert printed["text"].startswith("# A draft policy")
     told = json.loads(run("init", "payroll.csv", "-o", "d.toml", "--json").stdout)
+    assert printed["decide"] == told["decide"]
     assert {"line", "key", "about"} == set(told["decide"][0])
     assert "salary" in {one["key"] for one in told["decide"]}
     assert "does not exist" in run("init", "none.csv", "-o", "x.toml", code=2).stderr.replace(
@@ -62,7 +72,9 @@ def test_init_replaces_nothing_and_prints(here, run):
 
 def test_check_as_json(here, run):
     told = json.loads(run("check", "policy.toml", "--json").stdout)
-    assert set(told) == {"fingerprint", "warnings", "policy"}
+    names = {"fingerprint", "warnings", "policy", "missing", "retired", "changed_data", "ledger"}
+    assert set(told) == names
+    assert told["changed_data"] == []
     run("check", "none.toml", code=2)
 
 
@@ -76,6 +88,45 @@ def test_register_follows_changes(registered, run):
     assert told == {"version": 2, "changed": ["staff: from epsilon 3 to epsilon 4"]}
 
 
+def test_files_that_change_under_their_version_are_told_by_all_who_would_use_them(registered, run):
+    first = json.loads(run("ask", "policy.toml", COUNT, "--key", "k", "--json").stdout)
+    with (registered / "payroll.csv").open("a") as rows:
+        rows.write((registered / "payroll.csv").read_text().partition("\n")[2])
+    for who in ((), ("--as", "alice")):
+        refused = run("ask", "policy.toml", COUNT, "--epsilon", "0.2", *who, code=5).stderr
+        assert "Nothing was charged" in refused
+        assert "--same-data payroll" in refused
+    assert "new version in the policy" in run("register", "policy.toml", code=4).stderr
+    checked = run("check", "policy.toml")
+    assert "have changed since they were noted as version '2024-12'" in checked.stderr
+    assert json.loads(run("check", "policy.toml", "--json").stdout)["changed_data"] == ["payroll"]
+    assert json.loads(run("show", "k", "--policy", "policy.toml", "--json").stdout)
+    text = (registered / "policy.toml").read_text()
+    (registered / "policy.toml").write_text(text.replace("2024-12", "2025-01"))
+    assert run("check", "policy.toml").stderr == ""
+    run("register", "policy.toml")
+    again = json.loads(run("ask", "policy.toml", COUNT, "--json").stdout)
+    assert again["charged"] == first["charged"]
+
+
+def test_files_that_were_only_touched_go_on(registered, run):
+    first = json.loads(run("ask", "policy.toml", COUNT, "--json").stdout)
+    os.utime(registered / "payroll.csv", (1, 1))
+    run("ask", "policy.toml", COUNT, code=5)
+    words = run("register", "policy.toml", "--same-data", "payroll").stdout
+    assert "payroll: its files have changed, and its rows are the same" in words
+    assert (
+        json.loads(run("ask", "policy.toml", COUNT, "--json").stdout)["record"] == first["record"]
+    )
+    assert "same rows: payroll" in run("ledger", "show", "policy.toml").stdout
+    assert "payroll" in run("register", "policy.toml", "--same-data", "staff", code=2).stderr
+
+
+def test_check_goes_on_where_the_ledger_cannot_be_read(registered, run):
+    (registered / "staff.ledger.head").write_text("torn")
+    assert "Its ledger cannot be used: the head file" in run("check", "policy.toml").stdout
+
+
 def test_ask_needs_a_ledger(here, run):
     assert "discreet register" in run("ask", "policy.toml", COUNT, code=4).stderr
     assert "is not there" in run("ask", "none.toml", COUNT, code=2).stderr
@@ -87,8 +138,13 @@ def test_a_key_is_paid_once(registered, run):
     assert first.stdout == second.stdout
     assert "release cron-1" in first.stderr
     assert second.stderr.startswith("free: ")
-    problem = run("ask", "policy.toml", BY_DEPARTMENT, "--key", "cron-1", code=4).stderr
-    assert "belongs to another question" in problem
+    problem = run("ask", "policy.toml", BY_DEPARTMENT, "--key", "cron-1", code=2).stderr
+    assert "this key belongs to another question" in problem
+    again = ("ask", "policy.toml", COUNT, "--key", "k1", "--as", "alice")
+    run(*again)
+    found = run(*again, "--epsilon", "0.2", "--json", code=2).stderr
+    assert json.loads(found)["error"]["kind"] == "key"
+    assert "k1-" not in found  # nobody typed it
     assert "key" in run("ask", "policy.toml", COUNT, "--key", "no good", code=2).stderr
 
 
@@ -99,6 +155,38 @@ def test_a_refusal_has_an_offer_that_can_be_taken(registered, run):
     assert "With epsilon 1 it could be answered: count within" in found.stderr
     found = run(*words, "--with-what-is-left")
     assert "charged epsilon 1 · left epsilon 0 of 1" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "error"),
+    [
+        (COUNT, "20", r"count within 0 \("),
+        ("SELECT MEDIAN(salary) AS m FROM payroll", "20", r"m within [\d.]+ ranks \("),
+    ],
+)
+def test_every_offer_tells_its_error(here, run, question, asked, error):
+    replaced(here / "policy.toml", "epsilon = 3", "epsilon = 10")
+    run("register", "policy.toml")
+    found = run("ask", "policy.toml", question, "--epsilon", asked, code=3).stderr
+    assert re.search(f"With epsilon 10 it could be answered: {error}", found)
+
+
+def test_a_cost_that_is_a_little_more_than_what_is_left_says_so(registered, run):
+    found = run("ask", "policy.toml", COUNT, "--epsilon", "1.0000001", "--as", "bob", code=3)
+    assert "costs epsilon 1.0000001, and of staff@bob epsilon 1 is left" in found.stderr
+
+
+def test_the_people_s_rest_is_offered_where_the_policy_tells_it(here, run):
+    replaced(here / "policy.toml", "epsilon = 3\n", "epsilon = 3\ntells_rest = true\n")
+    run("register", "policy.toml")
+    run("ask", "policy.toml", COUNT, "--epsilon", "2.8")
+    words = ("ask", "policy.toml", BY_DEPARTMENT, "--epsilon", "0.5", "--as", "bob")
+    found = run(*words, code=3).stderr
+    assert "of the budget of these people epsilon 0.2 is left" in found
+    assert "With epsilon 0.2 it could be answered: count within" in found
+    assert (
+        "charged epsilon 0.2 · left epsilon 0.8 of 1" in run(*words, "--with-what-is-left").stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,8 +281,8 @@ def test_a_rho_is_told_as_an_epsilon_too(here, run):
 
 def test_retire_seals(registered, run):
     answer = run("ask", "policy.toml", COUNT, "--epsilon", "0.5").stdout
-    assert "staff is retired" in run("retire", "policy.toml", "payroll").stdout
-    assert json.loads(run("retire", "policy.toml", "payroll", "--json").stdout) == {
+    assert "staff is retired" in run("retire", "policy.toml", "payroll", "--yes").stdout
+    assert json.loads(run("retire", "policy.toml", "payroll", "--yes", "--json").stdout) == {
         "retired": ["staff"]
     }
     assert "retired" in run("ask", "policy.toml", BY_DEPARTMENT, code=3).stderr
@@ -221,3 +309,125 @@ def test_a_failure_is_the_owners_to_know(registered, run, monkeypatch):
     assert noted.stat().st_mode & 0o777 == 0o600
     assert "failed" in run("ledger", "show", "policy.toml").stdout
     run("ledger", "verify", "policy.toml")
+
+
+def test_a_median_says_why_it_has_no_interval(registered, run):
+    words = ("ask", "policy.toml", "SELECT MEDIAN(salary) AS m FROM payroll", "--epsilon", "0.5")
+    found = " ".join(run(*words).stdout.split())
+    assert "Note: m has no interval: how far off a quantile is depends on the data." in found
+    assert re.search(r"With 95 % confidence it is within [\d.,]+ rows of the true rank\.", found)
+
+
+def test_answers_speak_no_python(registered, run):
+    run("ask", "policy.toml", BY_DEPARTMENT, "--key", "abcd")
+    told = run("show", "abcd", "--policy", "policy.toml").stdout
+    run("report", "abcd", "--policy", "policy.toml", "-o", "p.html")
+    entry = run("export", "abcd", "--policy", "policy.toml", "--registry").stdout
+    for text in (told, (registered / "p.html").read_text(), entry):
+        assert "is missing, or not declared, are in no group" in " ".join(text.split())
+        assert "other=True" not in text
+        assert ".raw" not in text
+
+
+# several datasets
+
+OTHER = """
+[dataset.health]
+family = "staff"
+source = "years.csv"
+version = "1"
+unit = "row"
+[dataset.health.columns]
+salary = { low = 0, high = 400000, grid = 1 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("SELEC foo", "a question is a SELECT, not 'SELEC'"),
+        ("SELECT COUNT(*) FROM", "SELECT COUNT(*) FROM"),
+        ("SELECT COUNT(*) FROM payrol", "no dataset 'payrol' (did you mean 'payroll'?); there are"),
+        ("SELECT COUNT(*)", "names no dataset; say FROM with one of: payroll, health"),
+        (
+            "SELECT COUNT(*) FROM payroll JOIN health ON payroll.salary = health.salary",
+            "about one dataset, and this one names payroll and health",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_question_to_several_datasets(here, run, question, words):
+    (here / "policy.toml").write_text((here / "policy.toml").read_text() + OTHER)
+    run("register", "policy.toml")
+    found = run("ask", "policy.toml", question, "--epsilon", "0.1", code=2).stderr
+    if words not in question:
+        assert words in found
+    assert found.count("Nothing was charged") == 1
+
+
+def test_a_question_to_one_of_several_datasets(here, run):
+    (here / "policy.toml").write_text((here / "policy.toml").read_text() + OTHER)
+    run("register", "policy.toml")
+    told = json.loads(run("ask", "policy.toml", "SELECT COUNT(*) FROM health", "--json").stdout)
+    assert told["record"]["dataset"] == "health"
+
+
+# what is over
+
+
+def test_a_retired_budget_is_retired_for_everybody(registered, run):
+    run("retire", "policy.toml", "payroll", "--yes")
+    for words in ((), ("--as", "bob")):
+        found = run("budget", "policy.toml", *words).stdout
+        assert " left" not in found
+        assert "retired" in found
+        told = json.loads(run("budget", "policy.toml", *words, "--json").stdout)
+        assert all(one["retired"] and one["left"]["epsilon"] == "0" for one in told)
+
+
+def test_nothing_is_retired_unasked(here, run, monkeypatch):
+    (here / "policy.toml").write_text((here / "policy.toml").read_text() + OTHER)
+    run("register", "policy.toml")
+    found = run("retire", "policy.toml", "payroll", code=2).stderr
+    assert "This ends payroll and health for good. Left is staff: epsilon 3 of 3." in found
+    monkeypatch.setattr("discreet.cli.curating._somebody_is_there", lambda: True)
+    for answer, code in ((False, 1), (True, 0)):
+        monkeypatch.setattr("discreet.cli.curating._confirmed", lambda _, said=answer: said)
+        run("retire", "policy.toml", "payroll", code=code)
+        assert ("retired" in run("budget", "policy.toml").stdout) == answer
+
+
+def test_a_policy_without_its_data_does_not_pass(registered, run):
+    (registered / "payroll.csv").rename(registered / "gone.csv")
+    found = run("check", "policy.toml", code=1)
+    assert "payroll: source is not there" in found.stderr
+    assert json.loads(run("check", "policy.toml", "--json", code=1).stdout)["missing"]
+    (registered / "payroll.csv").write_text("person,year\n1,2024\n")
+    assert "payroll: " in run("check", "policy.toml", code=1).stderr
+    (registered / "gone.csv").replace(registered / "payroll.csv")
+    assert json.loads(run("check", "policy.toml", "--json").stdout)["missing"] == []
+
+
+def test_an_analyst_is_not_told_where_data_were(registered, run):
+    (registered / "payroll.csv").rename(registered / "gone.csv")
+    owner = run("ask", "policy.toml", COUNT, code=2).stderr
+    assert str(registered)[:20] in owner
+    for more in ((), ("--json",)):
+        found = run("ask", "policy.toml", COUNT, "--as", "bob", *more, code=2).stderr
+        assert "the data cannot be opened; nothing was charged" in found
+        assert str(registered)[:20] not in found
+
+
+def test_an_explanation_tells_what_the_asker_has_left(registered, run):
+    run("ask", "policy.toml", COUNT, "--epsilon", "0.4", "--as", "bob")
+    words = ("explain", "policy.toml", BY_DEPARTMENT, "--epsilon", "0.1")
+    assert "Left of staff@bob: epsilon 0.6 of 1." in run(*words, "--as", "bob").stdout
+    assert "Left of staff: epsilon 2.6 of 3." in run(*words).stdout
+    told = json.loads(run(*words, "--as", "alice", "--json").stdout)
+    assert told["left"] == {"epsilon": "1", "delta": "0"}
+    assert "must be one of" in run(*words, "--as", "mallory", code=2).stderr
+    bare = ("explain", "payroll.csv", COUNT, "--epsilon", "1", "--as", "bob")
+    assert "needs a policy" in run(*bare, code=2).stderr
+    run("retire", "policy.toml", "payroll", "--yes")
+    for more in ((), ("--as", "bob")):
+        assert "These data were retired" in run(*words, *more).stdout
+    assert "staff is retired" in run("check", "policy.toml").stdout

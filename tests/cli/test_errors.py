@@ -1,12 +1,18 @@
 """Each exit code, and no traceback for anybody who did not ask for one."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from discreet import errors as e
 from discreet.cli import app, curating
-from discreet.cli.errors import Guarded, code_of, to_an_analyst
+from discreet.cli.errors import CommandError, Guarded, code_of, to_an_analyst
 
 
 @pytest.mark.parametrize(
@@ -20,6 +26,7 @@ from discreet.cli.errors import Guarded, code_of, to_an_analyst
         (e.BudgetExceededError("x", asked=None, left=None, could=None), 3),
         (e.LedgerError("x"), 4),
         (e.EngineError("x"), 5),
+        (CommandError("x", kind="check", code=1), 1),
     ],
 )
 def test_every_error_has_its_code(error, code):
@@ -40,6 +47,129 @@ def test_every_error_has_its_code(error, code):
     assert found.stderr.strip() == f"{error}."
 
 
+# for machines
+
+COUNT = "SELECT COUNT(*) AS n FROM payroll"
+
+
+def told(found):
+    """The error that a machine reads: the last line."""
+    assert found.stdout == ""
+    read = json.loads(found.stderr.splitlines()[-1])
+    assert read["exit"] == found.exit_code
+    return read["error"]
+
+
+def test_an_offer_can_be_read_by_a_machine(registered, run):
+    words = ("ask", "policy.toml", COUNT, "--epsilon", "1.5", "--as", "alice", "--json")
+    found = told(run(*words, code=3))
+    assert found["kind"] == "budget"
+    assert found["charged"] is False
+    assert "With epsilon 1 it could be answered" in found["message"]
+    assert found["account"] == "staff@alice"
+    assert found["cost"] == {"epsilon": "1.5", "delta": "0"}
+    assert found["left"] == {"epsilon": "1", "delta": "0"}
+    assert found["offer"]["epsilon"] == "1"
+    (column,) = found["offer"]["columns"]
+    assert column["name"] == "n"
+    assert column["within"] >= 1
+
+
+def test_a_machine_learns_no_more_of_others_than_a_person(registered, run):
+    run("ask", "policy.toml", COUNT, "--epsilon", "2.5")
+    words = ("ask", "policy.toml", COUNT + " LIMIT 1", "--epsilon", "0.7", "--as", "bob", "--json")
+    found = run(*words, code=3)
+    assert set(told(found)) == {"kind", "message", "charged", "cost"}
+    assert "0.5" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "charged", "code"),
+    [
+        (("ask", "policy.toml", "SELECT salary FROM payroll"), "query", False, 2),
+        (("ask", "policy.toml", COUNT, "--epsilon", "0"), "parameter", False, 2),
+        (("ask", "policy.toml"), "usage", False, 2),
+        (("ask", "policy.toml", COUNT, "--epsilom", "1"), "usage", False, 2),
+        (("asc", "policy.toml", COUNT), "usage", False, 2),
+        (("ledger", "verfy", "policy.toml"), "usage", False, 2),
+        (("ledger", "show", "there-is-none.ledger"), "ledger", None, 4),
+        (("export", "abcd", "--policy", "policy.toml", "-o", "no/such/place"), "file", None, 2),
+        (("audit", "--only", "Nonsense"), "parameter", False, 2),
+    ],
+)
+def test_every_error_can_be_read_by_a_machine(registered, run, words, kind, charged, code):
+    run("ask", "policy.toml", COUNT, "--key", "abcd")
+    found = told(run(*words, "--json", code=code))
+    assert (found["kind"], found["charged"]) == (kind, charged)
+    assert found["message"]
+
+
+def test_a_word_that_is_no_option_asks_for_no_json(registered, run):
+    found = run("ask", "policy.toml", "--epsilon", "0", "--", COUNT, "--json", code=2)
+    assert not found.stderr.startswith("{")
+
+
+def test_a_machine_reads_of_a_fault_what_its_reader_may_know(registered, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("row 17 holds 123456")
+
+    monkeypatch.setattr(curating, "answered", broken)
+    words = ["ask", "policy.toml", COUNT, "--epsilon", "1", "--json"]
+    owner = told(CliRunner().invoke(app, words))
+    assert owner["kind"] == "internal"
+    assert "123456" in owner["trace"]
+    analyst = CliRunner().invoke(app, [*words, "--as", "alice"])
+    assert "trace" not in told(analyst)
+    assert "123456" not in analyst.output
+
+
+def test_every_command_can_speak_to_machines():
+    def walk(command, path):
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from walk(inner, [*path, name])
+        if not hasattr(command, "commands"):
+            yield " ".join(path), {word for option in command.params for word in option.opts}
+
+    found = dict(walk(typer.main.get_command(app), []))
+    assert len(found) > 30
+    assert [name for name, words in found.items() if "--json" not in words] == []
+
+
+# answers that cannot be written
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk here")
+@pytest.mark.parametrize("machine", [False, True])
+def test_an_answer_that_finds_no_place_is_charged_and_kept(registered, run, machine):
+    words = ["ask", "policy.toml", COUNT, "--epsilon", "0.5", *(["--json"] if machine else [])]
+    with Path("/dev/full").open("w") as full:
+        found = subprocess.run(
+            [sys.executable, "-m", "discreet", *words],
+            stdout=full, stderr=subprocess.PIPE, text=True, env={**os.environ}, check=False,
+        )  # fmt: skip
+    assert found.returncode == 2
+    message = found.stderr
+    if machine:
+        read = json.loads(found.stderr)["error"]
+        assert (read["kind"], read["charged"]) == ("file", True)
+        message = read["message"]
+    assert "No space left on device. Epsilon 0.5 was charged" in message
+    assert "asking again is free" in message
+    assert run(*words).stderr.startswith("" if machine else "free: ")
+
+
+def test_a_figure_that_cannot_be_written_is_charged_and_said(registered, run):
+    (registered / "folder.png").mkdir()
+    words = ("ask", "policy.toml", "SELECT department, COUNT(*) AS n FROM payroll GROUP BY 1")
+    found = run(*words, "--plot", "folder.png", code=2).stderr
+    assert "epsilon 0.1 was charged" in found.lower()
+    again = run(*words, "--plot", "folder.png", code=2).stderr
+    assert "Nothing was charged" in again
+    lost = run("count", "payroll.csv", "--by", "department", "--keys", "Fire,Police", "--epsilon",
+               "1", "--no-ledger", "--plot", "folder.png", code=2).stderr  # fmt: skip
+    assert "The answer is lost" in lost
+
+
 def test_help_tells_the_codes():
     told = " ".join(CliRunner().invoke(app, ["--help"]).output.split())
     for words in (
@@ -47,6 +177,7 @@ def test_help_tells_the_codes():
         "1 a check failed",
         "3 refused: budget",
         "5 the database failed",
+        "an error as JSON: kind, message, charged",
     ):
         assert words in told
 

@@ -20,6 +20,20 @@ def test_count_by_department(here, run):
     assert (here / "payroll.csv.ledger").exists()
 
 
+def test_a_new_ledger_is_told_and_so_is_one_whose_file_is_gone(here, run):
+    """A new name creates a budget, which nothing can prevent; but nobody does it unseen."""
+    made = run(*COUNT, "--epsilon", "1").stderr
+    assert "made payroll.csv.ledger: epsilon 10 in all" in made
+    assert "warning" not in made
+    assert "made" not in run(*COUNT, "--epsilon", "2").stderr
+    (here / "payroll.csv").rename(here / "renamed.csv")
+    again = run("count", "renamed.csv", "--epsilon", "1", "--budget", "2").stderr
+    assert "made renamed.csv.ledger: epsilon 2 in all" in again
+    assert "payroll.csv.ledger lies here, and payroll.csv is gone" in again
+    assert "old name" in again
+    assert "warning" not in run("count", "renamed.csv", "--epsilon", "0.5").stderr
+
+
 def test_asking_again_is_free_and_gives_the_same(here, run):
     first, second = run(*COUNT, "--epsilon", "1"), run(*COUNT, "--epsilon", "1")
     assert first.stdout == second.stdout

@@ -44,6 +44,5 @@ def test_one_experiment_for_machines(tmp_path):
 def test_an_unknown_name_and_a_folder_that_cannot_be_written(tmp_path):
     assert "did you mean" in run("varianse", code=2).stderr
     (tmp_path / "file").write_text("")
-    assert (
-        "cannot write" in run("variance", "--fast", "--out", str(tmp_path / "file"), code=2).stderr
-    )
+    found = run("variance", "--fast", "--out", str(tmp_path / "file"), code=2).stderr
+    assert "file: File exists" in found

@@ -62,7 +62,7 @@ def test_show_everything(asked, run):
     found = run("ledger", "show", "policy.toml", "--all").stdout
     for words in ("the ledger was made", "staff may spend epsilon 3", "policy version 1"):
         assert words in found
-    run("retire", "policy.toml", "payroll")
+    run("retire", "policy.toml", "payroll", "--yes")
     found = run("ledger", "show", "policy.toml").stdout
     assert "staff was retired" in found
     assert "spent, retired" in found
@@ -107,6 +107,17 @@ def test_verify_finds_a_change(asked, run):
     assert "staff" in told["problem"]
 
 
+def test_budget_that_was_given_back_in_the_table_is_not_granted(asked, run):
+    with sqlite3.connect("staff.ledger") as database:
+        database.execute("UPDATE discreet_account SET spent = 0")
+    database.close()
+    words = run("ask", "policy.toml", COUNT, "--epsilon", "0.5", code=4).stderr
+    assert "'staff' has spent epsilon 0 by its tables, and had spent epsilon 0.75 before" in words
+    assert "Nothing was charged" in words
+    assert "was changed" in run("ledger", "verify", "policy.toml", code=1).stderr
+    assert "the log says epsilon 0.75" in run("ledger", "restore", "policy.toml", code=4).stderr
+
+
 def test_no_ledger_and_no_database(here, run):
     run("ledger", "verify", "policy.toml", code=4)
     run("ledger", "show", "policy.toml", code=4)
@@ -147,3 +158,42 @@ def test_raise_the_total_of_a_file(asked, run):
     assert "bare data file" in run("ledger", "raise", "staff.ledger", "9", code=2).stderr
     told = json.loads(run("ledger", "raise", "payroll.csv", "6", "--json").stdout)
     assert told == {"account": "people", "from": "epsilon 5", "to": "epsilon 6"}
+
+
+def test_an_old_copy_can_be_looked_at(registered, run):
+    (registered / "copy").write_bytes((registered / "staff.ledger").read_bytes())
+    run("ask", "policy.toml", "SELECT COUNT(*) FROM payroll", "--epsilon", "0.5")
+    (registered / "copy").replace(registered / "staff.ledger")
+    run("ledger", "head", "policy.toml", code=4)
+    found = run("ledger", "show", "policy.toml")
+    assert "Nothing was asked." in found.stdout
+    assert "warning: this is for looking only." in found.stderr
+    assert json.loads(run("ledger", "show", "policy.toml", "--json").stdout)["problem"]
+    run("ledger", "head", "policy.toml", code=4)  # looking changed nothing
+    run("ledger", "restore", "policy.toml")
+    assert run("ledger", "show", "policy.toml").stderr == ""
+
+
+def test_a_data_file_without_a_ledger_has_nothing_to_restore(here, run):
+    found = run("ledger", "restore", "payroll.csv", code=4).stderr
+    assert "payroll.csv has no ledger payroll.csv.ledger beside it" in found
+    assert "register" not in found
+
+
+def test_blocks_are_listed(here, run):
+    text = (here / "policy.toml").read_text()
+    block = """
+[dataset.payroll.block.q1]
+source = "years.csv"
+version = "1"
+people = "own"
+"""
+    (here / "policy.toml").write_text(text + block)
+    run("register", "policy.toml")
+    run("ask", "policy.toml", "SELECT COUNT(*) FROM payroll")
+    assert "about" not in run("ledger", "show", "policy.toml").stdout
+    run("ask", "policy.toml", "SELECT COUNT(*) FROM payroll", "--block", "q1")
+    found = run("ledger", "show", "policy.toml").stdout
+    assert "about" in found.splitlines()[0]
+    assert "payroll/q1" in found
+    assert "payroll/q1" in run("ledger", "show", "policy.toml", "--csv").stdout

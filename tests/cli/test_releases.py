@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from jsonschema import Draft202012Validator
 
 BY_DEPARTMENT = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
 OF = ("--policy", "policy.toml")
@@ -99,3 +100,33 @@ def test_export(stored, run):
     assert text.startswith("department,count,count_low,count_high")
     run("export", "3f2a", *OF, "-o", "r.json")
     assert json.loads((stored / "r.json").read_text()) == record
+
+
+def test_figures_and_pages_are_told_to_machines(registered, run):
+    run(
+        "ask", "policy.toml", "SELECT department, COUNT(*) FROM payroll GROUP BY 1", "--key", "abcd"
+    )
+    for command, name in (("plot", "f.svg"), ("report", "p.html")):
+        found = run(command, "abcd", "--policy", "policy.toml", "-o", name, "--json")
+        assert json.loads(found.stdout) == {"saved": name, "release": "abcd"}
+        assert found.stderr == ""
+        assert (registered / name).stat().st_size > 1000
+
+
+@pytest.mark.parametrize(("form", "words"), [("release", ()), ("registry", ("--registry",))])
+def test_what_is_exported_has_the_form_of_the_printed_schema(stored, run, form, words):
+    schema = json.loads(run("schema", form).stdout)
+    told = json.loads(run("export", "3f2a99", *OF, *words).stdout)
+    Draft202012Validator(schema).validate(told)
+    assert told["schema"] == schema["title"]
+
+
+def test_a_beginning_that_is_too_short_is_said(stored, run):
+    found = run("show", "3f2", *OF, code=2).stderr
+    assert "too short for the beginning of one: say 4 letters or more" in found
+    assert "not stored" not in found
+    assert "is not stored here" in run("show", "nothing", *OF, code=2).stderr
+
+
+def test_a_schema_of_something_else(run):
+    assert "must be one of release, registry" in run("schema", "policy", code=2).stderr

@@ -1,5 +1,6 @@
 """The command that serves, as a process."""
 
+import json
 import os
 import re
 import signal
@@ -33,6 +34,28 @@ def test_a_first_start_makes_everything_and_a_signal_ends_it(tmp_path):
             process.wait(60)
     assert process.returncode in (0, -signal.SIGTERM)
     assert {"new.toml", "new.ledger", "new.ledger.head"} <= {one.name for one in tmp_path.iterdir()}
+
+
+def test_a_machine_is_told_everything_in_one_line(tmp_path, monkeypatch):
+    from discreet.server import run as running
+
+    def started_only(service, *, started):
+        started("http://127.0.0.1:1")
+        service.close()
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "run", started_only)
+    found = CliRunner().invoke(app, ["serve", "new.toml", "--json"])
+    assert found.exit_code == 0, found.output
+    told = json.loads(found.stdout)
+    assert told["address"] == "http://127.0.0.1:1"
+    assert told["policy"] == "new.toml"
+    assert told["made"] == ["Wrote new.toml, a policy without data yet.", "Made its ledger."]
+    (owner,) = told["people"]
+    assert owner["name"] == "curator"
+    assert len(owner["password"]) > 8
+    again = json.loads(CliRunner().invoke(app, ["serve", "new.toml", "--json"]).stdout)
+    assert again["people"] == again["made"] == []
 
 
 @pytest.mark.parametrize(

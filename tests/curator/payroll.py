@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from discreet.curator.curator import Curator
 from discreet.errors import EngineError
 
 POLICY = """
@@ -54,6 +55,15 @@ def changed(folder, *pairs, text=None):
         text = text.replace(old, new)
     (folder / "policy.toml").write_text(text)
     return folder / "policy.toml"
+
+
+def renewed(folder, text=None, **rows):
+    """Other rows, as a new version of the data."""
+    if text is None:
+        write_rows(folder / "payroll.csv", **rows)
+    else:
+        (folder / "payroll.csv").write_text(text)
+    Curator.register(changed(folder, ('version = "2024"', 'version = "2025"')))
 
 
 def failing(*_, **__):

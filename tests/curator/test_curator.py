@@ -1,6 +1,7 @@
 """The curator: what is charged, what is stored, who sees what."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -10,9 +11,20 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
-from tests.curator.payroll import COUNT, POLICY, SUM, changed, failing, spent, write_rows
+from tests.curator.payroll import (
+    COUNT,
+    POLICY,
+    SUM,
+    changed,
+    failing,
+    renewed,
+    spent,
+    write_rows,
+)
 
 from discreet.curator.curator import Curator
+from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger.steps import STEPS, on_step
 from discreet.curator.ledger.verify import verified
 from discreet.errors import (
     BudgetExceededError,
@@ -44,6 +56,94 @@ def test_the_owner_has_no_allowance_and_pays_from_the_peoples_budget(curator):
     curator.ask(COUNT)
     assert spent(curator)["staff"] == "epsilon 0.1"
     assert spent(curator)["staff@alice"] == "epsilon 0"
+
+
+def test_what_was_paid_is_told_by_who_charged(folder):
+    """A new question in full, one's own again nothing, another's the allowance alone."""
+    with Curator(folder / "policy.toml") as curator, Curator(folder / "policy.toml") as other:
+
+        def paid(*words, at=curator, **more):
+            at.ask(*words, **more)
+            return at.paid.said("pure")
+
+        assert curator.paid.main == 0
+        assert paid(COUNT, epsilon="0.3", analyst="alice") == "epsilon 0.3"
+        assert paid(COUNT, epsilon="0.3", analyst="alice") == "epsilon 0"
+        assert paid(COUNT, epsilon="0.1", analyst="alice") == "epsilon 0"
+        assert paid(COUNT, epsilon="0.3", analyst="bob", at=other) == "epsilon 0.3"
+        assert paid(COUNT, epsilon="0.3", analyst="bob", at=other) == "epsilon 0"
+        assert paid(COUNT, epsilon="0.3") == "epsilon 0"  # the people pay nothing for it
+        assert paid(COUNT, epsilon="0.4", key="k") == "epsilon 0.4"
+        assert paid(COUNT, epsilon="0.4", key="k") == "epsilon 0"
+        assert paid(COUNT, epsilon="0.4", key="own") == "epsilon 0"
+        assert curator.paid.main == 0
+        with pytest.raises(BudgetExceededError):
+            curator.ask(SUM, epsilon=1000)
+        assert curator.paid.main == 0
+        published = {"bins": 4, "ranges": (0, 1000), "epsilon": "0.2"}
+        curator.publish("pay", **published)
+        assert curator.paid.said("pure") == "epsilon 0.2"
+        curator.publish("pay", **published)
+        assert curator.paid.main == 0
+        verified(curator.ledger)
+
+
+def test_a_question_that_is_resumed_pays_nothing_more(folder, monkeypatch):
+    with Curator(folder / "policy.toml") as curator:
+        asking = curator._asking(COUNT, None, None)
+        with monkeypatch.context() as patched:
+            patched.setattr(type(asking.engine), "run", failing)
+            with pytest.raises(EngineError):
+                curator.ask(COUNT, epsilon="0.1", key="k")
+        assert curator.paid.said("pure") == "epsilon 0.1"
+        curator.ask(COUNT, epsilon="0.1", key="k")
+        assert curator.paid.main == 0
+        assert spent(curator)["staff"] == "epsilon 0.1"
+
+
+def test_who_is_interrupted_at_any_step_is_charged_once_or_not_at_all(folder):
+    """Ctrl-C, or a client that went: the same curator goes on, and the key has one answer."""
+    committed = STEPS.index("after the commit of reserve")
+    with Curator(folder / "policy.toml") as curator:
+        for number, label in enumerate(STEPS):
+            question = f"SELECT COUNT(*) AS n FROM payroll WHERE pay < {number + 1}"
+
+            def interrupt(step, label=label):
+                if step == label:
+                    raise KeyboardInterrupt
+
+            asked = {"epsilon": "0.1", "key": f"k{number}", "analyst": ("alice", None)[number % 2]}
+            before = curator.ledger.accounts["staff"].spent.main
+            on_step(interrupt)
+            try:
+                with pytest.raises(KeyboardInterrupt):
+                    curator.ask(question, **asked)
+            finally:
+                on_step(None)
+            paid = curator.ledger.accounts["staff"].spent.main - before
+            assert paid == (number >= committed) * 10**11
+            first = curator.ask(question, **asked)
+            assert curator.ask(question, **asked) == first
+            assert curator.ledger.accounts["staff"].spent.main - before == 10**11
+            assert curator.ledger.pending == ()
+            verified(curator.ledger)
+
+
+def test_what_had_to_be_found_is_paid_once_and_told(folder):
+    """Also by a refusal: only what was charged is said to be."""
+    question = "SELECT SUM(bonus) AS s FROM payroll"
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(question, epsilon="0.1")
+        whole = curator.paid.main
+        assert whole == curator.accounts()["staff"].spent.main > 10**11
+        curator.ask(question, epsilon="0.2")
+        assert curator.paid.said("pure") == "epsilon 0.2"
+        with pytest.raises(BudgetExceededError) as refused:
+            curator.ask(question, epsilon=100)
+        assert "found" not in str(refused.value)  # it was found, and paid, before
+        with pytest.raises(BudgetExceededError, match="what had to be found for it is charged"):
+            curator.ask(question, epsilon="0.99", analyst="bob")
+        assert curator.paid.main == whole - 10**11
 
 
 def test_ten_questions_of_a_tenth_fit(folder):
@@ -180,6 +280,33 @@ def test_what_is_left_tells_nothing_of_others(curator):
         curator.ask(SUM, epsilon="1", analyst="bob", with_what_is_left=True)
     assert refused.value.left is None
     assert "staff" not in str(refused.value)
+
+
+def test_a_policy_may_tell_what_is_left_of_the_people_s_budget(folder):
+    """Then the rest of the people's budget is offered like an allowance's."""
+    said = ('neighbours = "add_or_remove"', 'neighbours = "add_or_remove"\ntells_rest = true')
+    Curator.register(changed(folder, said))
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, epsilon="2.8")
+        with pytest.raises(BudgetExceededError) as refused:
+            curator.ask(SUM, epsilon="0.5", analyst="bob")
+        assert "of the budget of these people epsilon 0.2 is left" in str(refused.value)
+        assert re.search(r"With epsilon 0\.2 it could be answered: s within", str(refused.value))
+        assert refused.value.left == Amount(2 * 10**11)
+        record = curator.ask(SUM, epsilon="0.5", analyst="bob", with_what_is_left=True)
+        assert record.cost == "epsilon 0.2"
+        assert spent(curator) == {
+            "staff": "epsilon 3", "staff@alice": "epsilon 0", "staff@bob": "epsilon 0.2"
+        }  # fmt: skip
+
+
+def test_an_offer_fits_into_both_rests_where_both_may_be_known(folder):
+    said = ('neighbours = "add_or_remove"', 'neighbours = "add_or_remove"\ntells_rest = true')
+    Curator.register(changed(folder, said))
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, epsilon="2.8")
+        with pytest.raises(BudgetExceededError, match=r"of staff@bob .* With epsilon 0\.2 it"):
+            curator.ask(SUM, epsilon="2", analyst="bob")
 
 
 def test_nothing_is_searched_for_a_question_that_is_refused(curator):
@@ -411,7 +538,9 @@ def test_two_datasets_of_one_family_share_a_budget(folder):
         curator.ask(COUNT, epsilon=2)
         with pytest.raises(BudgetExceededError):
             curator.ask(COUNT.replace("payroll", "pensions"), epsilon=2)
-        with pytest.raises(QueryError, match="one dataset of the policy"):
+        with pytest.raises(
+            QueryError, match="there is no dataset 'nowhere'; there are: payroll, pensions"
+        ):
             curator.ask("SELECT COUNT(*) FROM nowhere")
 
 
@@ -480,7 +609,7 @@ def test_zcdp_accounts_add_up_rhos(folder):
 
 def test_what_is_found_is_paid_once_and_kept(folder):
     """False alarm far below 1e-9: 2,000 people are in one bin, ten times what a search needs."""
-    write_rows(folder / "payroll.csv", people=4000)
+    renewed(folder, people=4000)
     question = "SELECT AVG(bonus) AS b FROM payroll"
     with Curator(folder / "policy.toml") as curator:
         first = curator.ask(question, epsilon="0.5", analyst="alice")
@@ -501,7 +630,7 @@ def test_what_is_found_is_paid_once_and_kept(folder):
 
 def test_a_refusal_after_a_search_says_what_was_charged(folder):
     """False alarm as above."""
-    write_rows(folder / "payroll.csv", people=4000)
+    renewed(folder, people=4000)
     with Curator(folder / "policy.toml") as curator:
         with pytest.raises(BudgetExceededError, match="what had to be found for it is charged"):
             curator.ask("SELECT AVG(bonus) AS b FROM payroll", epsilon="100", analyst="alice")
@@ -514,7 +643,7 @@ def test_a_refusal_after_a_search_says_what_was_charged(folder):
 def test_a_search_that_found_nothing_is_not_paid_twice(folder, monkeypatch):
     """False alarm: one in 10^12, where a search itself allows one in 100."""
     monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
-    (folder / "payroll.csv").write_text("id,dept,pay,bonus\n1,a,5,\n")
+    renewed(folder, "id,dept,pay,bonus\n1,a,5,\n")
     with Curator(folder / "policy.toml") as curator:
         for _ in range(2):
             with pytest.raises(NothingFoundError, match="bonus"):
@@ -566,30 +695,6 @@ def test_the_answer_of_a_failure_serves_nobody_but_its_asker(folder):
         assert [bool(values.get("failed")) for values in marked] == [True, False, False][
             : len(marked)
         ]
-        verified(curator.ledger)
-
-
-def test_a_search_that_failed_keeps_nobody_else_from_an_answer(folder):
-    """Its asker is told what a search on an empty table says, for good; the owner sees why.
-
-    False alarm: one in 10^12 that noise is found, and far less that 4,000 people are not.
-    """
-    write_rows(folder / "payroll.csv", people=4000)
-    found = "SELECT SUM(bonus) AS s FROM payroll"
-    with Curator(folder / "policy.toml", on_fault=lambda _: None) as curator:
-        engine = type(curator._asking(COUNT, None, None).engine)
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(engine, "run", failing)
-            patched.setattr("discreet.curator.find.RISK", 10**12)
-            with pytest.raises(NothingFoundError):
-                curator.ask(found, epsilon="0.5", analyst="alice")
-            with pytest.raises(EngineError, match="on purpose"):
-                curator.ask(found, epsilon="0.5")
-        with pytest.raises(NothingFoundError):
-            curator.ask(found, epsilon="0.5", analyst="alice")
-        assert spent(curator)["staff@alice"] == "epsilon 0.1"
-        curator.ask(found, epsilon="0.5", analyst="bob")
-        curator.ask(found, epsilon="0.5")
         verified(curator.ledger)
 
 
@@ -681,7 +786,7 @@ def test_what_is_free_is_free(curator):
     assert curator.epsilon_for(COUNT, within=10) > 0
     assert curator.cost(COUNT, epsilon="0.2").said("pure") == "epsilon 0.2"
     assert curator.cost(COUNT).said("pure") == "epsilon 0.1"
-    assert curator.ledger.head.seq == 5
+    assert curator.ledger.head.seq == 6
     assert json.loads(curator.ask(COUNT).to_json())["dataset"] == "payroll"
 
 

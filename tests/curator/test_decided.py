@@ -45,9 +45,9 @@ class Looking(Answering):
 
     looks = 0
 
-    def look(self, request, statement):
+    def _looked(self, request, statement):
         type(self).looks += 1
-        return super().look(request, statement)
+        return super()._looked(request, statement)
 
 
 @every_kind

@@ -147,7 +147,7 @@ def test_bins_of_few_people_are_not_used(monkeypatch):
     few = binned(schema, [[20]] * (threshold + 1) + [[5000]] * threshold)
     found = bounds_from(schema, "x", few, Fraction(1), system_source())
     assert (found.low, found.high) == (16, 32)
-    with pytest.raises(NothingFoundError, match=r"declare dp.Bounds.*larger epsilon"):
+    with pytest.raises(NothingFoundError, match=r"declare them.*larger epsilon"):
         bounds_from(schema, "x", binned(schema, [[20]] * threshold), Fraction(1), system_source())
     with pytest.raises(NothingFoundError, match="which was spent"):
         bounds_from(schema, "x", {}, Fraction(1), system_source())
@@ -249,7 +249,7 @@ def test_bins_below_the_threshold_count_as_empty(monkeypatch):
     assert rows_from(unit, cells, Fraction(1), system_source()) == 1
     cells = {(0,): (100,), (20,): (threshold + 1,)}
     assert rows_from(unit, cells, Fraction(1), system_source()) == 1 << 20
-    with pytest.raises(NothingFoundError, match=r"declare max_rows=.*larger find_epsilon"):
+    with pytest.raises(NothingFoundError, match=r"declare max_rows.*larger find_epsilon"):
         rows_from(unit, {(0,): (threshold,)}, Fraction(1), system_source())
     with pytest.raises(NothingFoundError, match="which was spent"):
         rows_from(unit, {}, Fraction(1), system_source())

@@ -1,11 +1,15 @@
 """A bare file: its ledger remembers."""
 
+import os
+import shutil
+
+import duckdb
 import pytest
 
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.verify import verified
-from discreet.curator.oneoff import open_file
-from discreet.errors import BudgetExceededError, LedgerError, ParameterError
+from discreet.curator.oneoff import open_file, orphans
+from discreet.errors import BudgetExceededError, ChangedDataError, LedgerError, ParameterError
 
 COUNT = "SELECT dept, COUNT(*) AS n FROM staff GROUP BY dept"
 
@@ -35,6 +39,15 @@ def test_questions_of_different_days_add_up(file):
     assert sorted(p.name for p in file.parent.iterdir()) == [
         "staff.csv", "staff.csv.ledger", "staff.csv.ledger.head",
     ]  # fmt: skip
+
+
+def test_the_ledger_is_the_owners_alone_whatever_the_file_is(file):
+    file.chmod(0o644)
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        curator.ask(COUNT, epsilon=1)
+        beside = [path for path in file.parent.iterdir() if path != file]
+        assert len(beside) == 4
+        assert {path.stat().st_mode & 0o777 for path in beside} == {0o600}
 
 
 def test_the_ledger_is_opened_once_and_closed_in_the_end(file, monkeypatch):
@@ -96,6 +109,75 @@ def test_a_changed_file_is_other_data(file):
         after = curator.ask(COUNT, epsilon=1)
         assert after.release["n"][0] > 8000 > before.release["n"][0]  # noise: below 1e-300
         assert left(curator) == "epsilon 8"
+
+
+def test_a_version_does_not_tell_how_large_the_file_is(file, tmp_path):
+    """It is printed in reports. The same state has the same name in one ledger, and in no other."""
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        record = curator.ask(COUNT, epsilon=1)
+    size, at = file.stat().st_size, file.stat().st_mtime_ns
+    assert str(size) not in record.data_version
+    assert str(at)[:8] not in record.data_version
+    other = shutil.copy2(file, tmp_path / "other.csv")
+    with open_file(other, columns={"dept": ["a", "b"]}) as curator:
+        again = curator.ask(COUNT.replace("staff", "other"), epsilon=1)
+    assert again.data_version != record.data_version
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        assert curator.ask(COUNT, epsilon=1).data_version == record.data_version
+
+
+def write_parquet(path, rows):
+    with duckdb.connect() as own:
+        own.execute(f"COPY (SELECT 'a' AS dept FROM range({rows})) TO '{path}'").fetchall()
+
+
+def test_a_changed_file_in_a_folder_is_other_data(tmp_path):
+    """The folder itself keeps its size and its time."""
+    folder = tmp_path / "staff"
+    folder.mkdir()
+    write_parquet(folder / "a.parquet", 9)
+    times = folder.stat().st_mtime_ns
+    with open_file(folder, columns={"dept": ["a", "b"]}) as curator:
+        before = curator.ask(COUNT, epsilon=1)
+    write_parquet(tmp_path / "b.parquet", 9000)
+    (folder / "a.parquet").write_bytes((tmp_path / "b.parquet").read_bytes())
+    os.utime(folder, ns=(times, times))
+    with open_file(folder, columns={"dept": ["a", "b"]}) as curator:
+        after = curator.ask(COUNT, epsilon=1)
+    assert after.release["n"][0] > 8000 > before.release["n"][0]  # noise: below 1e-300
+
+
+def test_a_file_that_changes_after_it_was_opened_is_asked_again(file):
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        file.write_text("id,dept,pay\n" + "1,a,1\n" * 9000)
+        with pytest.raises(ChangedDataError, match="Nothing was charged"):
+            curator.ask(COUNT, epsilon=1)
+        assert left(curator) == "epsilon 10"
+
+
+def test_ledgers_whose_file_is_gone_are_found(file):
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        assert curator.is_new
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        assert not curator.is_new
+    for policy in ("people.ledger", "odd.thing.ledger"):
+        (file.parent / policy).write_text("")
+    assert orphans(file) == []
+    moved = file.rename(file.with_name("renamed.csv"))
+    assert orphans(moved) == ["staff.csv"]
+    assert orphans(moved.parent / "new.csv") == ["staff.csv"]
+
+
+def test_a_file_that_is_renamed_with_its_ledger_keeps_its_budget(file):
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        curator.ask(COUNT, epsilon=1)
+    for end in ("", ".ledger", ".ledger.head"):
+        file.with_name(f"staff.csv{end}").rename(file.with_name(f"renamed.csv{end}"))
+    with open_file(file.with_name("renamed.csv"), columns={"dept": ["a", "b"]}) as curator:
+        assert left(curator) == "epsilon 9"
+        curator.ask(COUNT.replace("staff", "renamed"), epsilon=2)
+        assert left(curator) == "epsilon 7"
+        verified(curator.ledger)
 
 
 def test_a_lost_ledger_is_not_made_anew(file):

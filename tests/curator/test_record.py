@@ -7,9 +7,11 @@ from dataclasses import fields, replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from tests.curator.releases import GUARANTEES, HOSTILE, LOSSES, any_release, counts, make
 
-from discreet.curator.record import SCHEMA_JSON, Record
+from discreet.curator.record import Record
+from discreet.curator.schemas import NAMES, schema_text
 from discreet.errors import DiscreetError, ParameterError
 
 STAFF = counts([12, 7, -3], keys=["Sales", "Legal", None])
@@ -36,46 +38,12 @@ def record(release=STAFF, **more):
     return Record.identified(release=release, **told)
 
 
-TYPES = {
-    "string": lambda v: isinstance(v, str),
-    "number": lambda v: isinstance(v, int | float) and not isinstance(v, bool),
-    "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
-    "boolean": lambda v: isinstance(v, bool),
-    "null": lambda v: v is None,
-    "object": lambda v: isinstance(v, dict),
-    "array": lambda v: isinstance(v, list),
-}
+CHECKED = {name: Draft202012Validator(json.loads(schema_text(name))) for name in NAMES}
 
 
-def valid(value, schema=SCHEMA_JSON):
-    """Whether a value has the form of a schema, for the keywords that ours uses and no others."""
-    known = {
-        "$ref": lambda s: valid(value, SCHEMA_JSON["$defs"][s.removeprefix("#/$defs/")]),
-        "type": lambda s: any(TYPES[one](value) for one in ([s] if isinstance(s, str) else s)),
-        "enum": lambda s: any(type(value) is type(one) and value == one for one in s),
-        "const": lambda s: type(value) is type(s) and value == s,
-        "pattern": lambda s: not isinstance(value, str) or re.search(s, value) is not None,
-        "minimum": lambda s: not TYPES["number"](value) or value >= s,
-        "minItems": lambda s: not isinstance(value, list) or len(value) >= s,
-        "maxItems": lambda s: not isinstance(value, list) or len(value) <= s,
-        "items": lambda s: not isinstance(value, list) or all(valid(one, s) for one in value),
-        "anyOf": lambda s: any(valid(value, one) for one in s),
-        "required": lambda s: not isinstance(value, dict) or set(s) <= set(value),
-        "properties": lambda s: (
-            not isinstance(value, dict)
-            or all(valid(value[name], form) for name, form in s.items() if name in value)
-        ),
-        "additionalProperties": lambda s: (
-            not isinstance(value, dict)
-            or all(
-                s is not False and valid(one, s)
-                for name, one in value.items()
-                if name not in schema.get("properties", {})
-            )
-        ),
-        **dict.fromkeys(("$schema", "$defs", "title", "description"), lambda _: True),
-    }
-    return all(known[keyword](said) for keyword, said in schema.items())
+def valid(value, form="release"):
+    """Whether a value has the form of a schema."""
+    return CHECKED[form].is_valid(value)
 
 
 @given(any_release())
@@ -184,18 +152,51 @@ def test_a_registry_gets_everything_but_the_analyst(publisher, title):
     assert (told["ledger_entry"], told["ledger_head"]) == (17, "3af1" * 16)
     assert told["mechanisms"] == dict(STAFF.mechanisms)
     assert told["date"] == "2026-11-16"
+    assert told["schema"] == "discreet-registry/1"
+    assert valid(told, "registry")
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda one: type(one).__name__)
 def test_a_registry_gets_exact_parameters_and_every_field_is_explained(guarantee):
     told = record(make(("count",), (), ((1,),), guarantee=guarantee)).to_registry()
-    json.dumps(told, allow_nan=False)
+    assert valid(json.loads(json.dumps(told, allow_nan=False)), "registry")
     words = Record.to_registry.__doc__
     assert all(re.search(rf"\b{name}\b", words) for name in told)
     assert told["guarantee"] == str(guarantee)
     assert "http" not in json.dumps(told)
     exact = {"1/3", "1", "0", "1/8", None}
     assert {told["epsilon"], told["rho"]} <= exact
+
+
+@given(any_release())
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_every_release_has_the_form_of_a_registry(release):
+    assert valid(json.loads(json.dumps(record(release).to_registry())), "registry")
+
+
+@pytest.mark.parametrize("name", list(record().to_registry()))
+def test_an_entry_of_a_registry_lacks_nothing(name):
+    told = record().to_registry()
+    del told[name]
+    assert not valid(told, "registry")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("schema", "discreet-registry/2"),
+        ("analyst", "dave"),
+        ("epsilon", 0.5),
+        ("epsilon", "much"),
+        ("definition", "perfect"),
+        ("ledger_head", "3af"),
+        ("date", "yesterday"),
+        ("rows", -1),
+        ("notes", [1]),
+    ],
+)
+def test_what_no_registry_is_told_does_not_have_the_form(name, value):
+    assert not valid({**record().to_registry(), name: value}, "registry")
 
 
 def test_one_line_says_what_the_dictionary_says():

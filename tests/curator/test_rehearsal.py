@@ -134,7 +134,8 @@ def test_what_has_to_be_found_is_found_once(monkeypatch):
         assert len(set(notes)) == 1
         bounds, rows = notes[0][1:3]
         assert bounds.startswith("bounds of bonus found: ")
-        assert rows == "rows per person found: at most 4 count, at a cost of epsilon 100"
+        cost = "by a search that costs epsilon 100, once"
+        assert rows == f"rows per person found: at most 4 count, {cost}"
         assert made.ask(sql, epsilon=1).release.guarantee.epsilon == 201
         plain = made.ask("SELECT COUNT(DISTINCT person) AS n FROM t", epsilon=1)
         assert plain.release.notes == (NOTE,)
@@ -240,5 +241,6 @@ def test_a_publication_is_rehearsed(curator):
             with pytest.raises(DiscreetError) as really:
                 curator.publish("pay", **said)
             assert str(refused.value) == str(really.value)
+        assert made.publish("bonus", **PAY | {"bins": 500}).release.notes[0] == NOTE  # supposed
         with pytest.raises(QueryError, match="still to be found"):
-            made.publish("bonus", **PAY)
+            curator.publish("bonus", **PAY)

@@ -58,4 +58,5 @@ def test_a_wrong_question_finds_nothing():
 
 @pytest.mark.parametrize("chosen", [Chosen(rows=4), Chosen(bounds=Bounds("-1/3", "2/3", "1/3"))])
 def test_what_was_chosen_is_stored_and_read(chosen):
-    assert Chosen.from_json(chosen.to_json()) == chosen
+    assert Chosen.read(chosen.to_json()) == chosen
+    assert Chosen.read('{"nothing": "words"}') is None

@@ -178,9 +178,7 @@ def test_an_offer_knows_about_delta():
 
 def test_who_is_in_no_row_is_said():
     answer = table().session(epsilon=1).ask(BY_DEPT, epsilon=1)
-    assert answer.notes == (
-        "rows whose dept is missing, or not declared, are in no group (other=True adds one)",
-    )
+    assert answer.notes == ("rows whose dept is missing, or not declared, are in no group",)
 
 
 def test_options_in_the_question_are_the_price():
@@ -246,7 +244,7 @@ def test_finding_bounds_is_paid_for_and_said():
     (note,) = answer.notes
     assert str(answer.guarantee).startswith("1-diff")  # of the answer and of the bounds together
     assert note.startswith("bounds of salary found: ")
-    assert note.endswith("at a cost of epsilon 0.5")
+    assert note.endswith("by a search that costs epsilon 0.5, once")
     found = session.schema.columns["salary"]
     assert 0 < found.low <= 20_000
     assert 157_112 <= found.high <= 1 << 18
@@ -264,12 +262,69 @@ def test_finding_nothing_is_said_and_stays_paid(monkeypatch):
     assert str(session.left) == "epsilon 1.5"
 
 
+def test_an_analyst_who_finds_nothing_is_answered_under_public_bounds(monkeypatch):
+    """As above: nobody can tell an empty table from one that was not read."""
+    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
+    columns = COLUMNS | {"salary": dp.Bounds.find(epsilon="0.5")}
+    session = table([], columns=columns).session(epsilon=2, audience="analyst")
+    answer = session.ask("SELECT AVG(salary) AS m FROM t", epsilon="0.5")
+    assert str(session.left) == "epsilon 1"
+    assert "not found" in answer.notes[0]
+    assert "1 to 1000000, which says nothing of the data" in answer.notes[0]
+    session.ask("SELECT SUM(salary) AS m FROM t", epsilon="0.5")
+    assert str(session.left) == "epsilon 0.5"  # what was not found is not looked for again
+
+
+@pytest.mark.parametrize("broken", ["fails", "tells nonsense"])
+def test_what_a_failed_search_left_stays_until_another_is_paid(monkeypatch, broken):
+    """As above, where the engine comes back. At epsilon 50 a bin is off by one with exp(-50)."""
+    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
+    unit = dp.PerPerson("person_id", max_rows="find", find_epsilon=50)
+    columns = COLUMNS | {"salary": dp.Bounds.find(epsilon=50)}
+    told = []
+    session = table(rows(300, each=3), columns=columns, unit=unit).session(
+        epsilon=300, audience="analyst", on_fault=told.append
+    )
+    question, engine = "SELECT SUM(salary) AS s FROM t", type(session._engine)
+    with pytest.MonkeyPatch.context() as patched:
+        if broken == "fails":
+            patched.setattr(engine, "run", lambda *_, **__: 1 / 0)
+        else:
+            patched.setattr(engine, "run", lambda *_, **__: [{(65,): ("SECRET",), (0,): (None,)}])
+        first = session.ask(question, epsilon=1)
+        assert str(session.left) == "epsilon 199"
+    assert len(told) == 3
+    assert ["not found" in note for note in first.notes] == [True, True]
+    assert session.ask(question, epsilon=1).notes == first.notes
+    assert str(session.left) == "epsilon 198"
+    answer = session.ask(question, epsilon=1, search_again=True)
+    assert str(session.left) == "epsilon 97"
+    bounds, found = answer.notes
+    assert bounds.startswith("bounds of salary found: ")
+    assert found.startswith("rows per person found: at most 4 count")
+    assert [one.epsilon for one in answer.losses] == [1, 50, 50]
+    assert session.ask(question, epsilon=1).notes == answer.notes
+    assert str(session.left) == "epsilon 96"
+
+
+def test_an_owner_pays_for_every_search_that_found_nothing(monkeypatch):
+    """It has looked at the data each time."""
+    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
+    columns = COLUMNS | {"salary": dp.Bounds.find(epsilon="0.5")}
+    session = table([], columns=columns).session(epsilon=2)
+    for left in ("1.5", "1"):
+        with pytest.raises(dp.NothingFoundError):
+            session.ask("SELECT AVG(salary) AS m FROM t", epsilon="0.5")
+        assert str(session.left) == f"epsilon {left}"
+
+
 def test_finding_the_rows_of_a_person():
     unit = dp.PerPerson("person_id", max_rows="find", find_epsilon=1)
     session = table(rows(2000, each=3), unit=unit).session(epsilon=3)
     assert session.ask("SELECT COUNT(DISTINCT person_id) AS p FROM t", epsilon="0.5").notes == ()
     answer = session.ask("SELECT COUNT(*) AS n FROM t", epsilon="0.5")
-    assert answer.notes == ("rows per person found: at most 4 count, at a cost of epsilon 1",)
+    cost = "by a search that costs epsilon 1, once"
+    assert answer.notes == (f"rows per person found: at most 4 count, {cost}",)
     assert str(session.left) == "epsilon 1"
 
 

@@ -110,6 +110,20 @@ def test_a_device_looks_different_in_each_epoch_and_store(store, tmp_path):
     other.close()
 
 
+def test_the_store_is_the_owners_alone(store, tmp_path):
+    files = [path for path in tmp_path.iterdir() if path.suffix != ".key"]
+    assert len(files) == 3
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    for path in files:
+        path.chmod(0o644)  # as before they were made private
+    Store.open(tmp_path / "s.collected").close()
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    (tmp_path / "s.collected.key").chmod(0o640)
+    (tmp_path / "s.collected").chmod(0o640)
+    Store.open(tmp_path / "s.collected").close()
+    assert stat.S_IMODE((tmp_path / "s.collected").stat().st_mode) == 0o640
+
+
 def test_the_key_is_the_owners_alone_and_needed(store, tmp_path):
     key = tmp_path / "s.collected.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600

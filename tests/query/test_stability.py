@@ -304,7 +304,7 @@ def test_sampling_is_left_where_weights_have_no_room():
 def test_what_is_not_bounded_is_refused_with_the_words_to_write():
     with pytest.raises(QueryError, match=r"dp.PerPerson\('id', max_rows=...\); COUNT\(DISTINCT id"):
         every_way(question(COUNT), PerPerson("id"))
-    with pytest.raises(QueryError, match="has still to be found: a session's `ask` does"):
+    with pytest.raises(QueryError, match="has still to be found, which a question does"):
         every_way(question(COUNT), PerPerson("id", max_rows="find", find_epsilon=1))
     with pytest.raises(QueryError, match=r"dp.PerPerson\('id', max_groups=...\)"):
         every_way(question(PEOPLE, unknown=True), PerPerson("id"))

@@ -7,7 +7,7 @@ A seed decides all of them, so that a failure can be repeated. The tame ones use
 import numpy as np
 from tests.query import hostile
 
-NUMBERS = ["salary", "age", "age", "grade"]
+NUMBERS = ["salary", "age", "age", "grade", "bonus"]
 CONSTANTS = ["0", "1", "7", "-3", "0.5", "10", "1000", "2.25", "1/3", "100000"]
 EDGES = [
     "9223372036854775807", "-9223372036854775808", "1e308", "1e-320", "1e999", "NaN", "NULL",

@@ -3,6 +3,8 @@
 import tomllib
 from decimal import Decimal
 
+from tests.server.running import POLICY, prepared, running, weak
+
 from discreet.server.allowances import AllowanceWanted, _with, said
 
 ALICE = {"analyst": "alice", "family": "staff"}
@@ -61,6 +63,23 @@ def test_wrong_amounts_come_back_in_the_words_of_the_reader(server):
                   {"epsilon": "0.5", "family": "nobody"}, {"epsilon": "1", "analyst": "owner"},
                   {"epsilon": "1", "analyst": 'x"]'}, {"epsilon": "0.5\nrho = 3"}):  # fmt: skip
         assert allow(server, **wrong).status == 422, wrong
+
+
+def test_a_delta_is_added_and_is_a_decision(tmp_path, monkeypatch):
+    weak(monkeypatch)
+    policy = POLICY.replace("epsilon = 3\n", "epsilon = 3\ndelta = 0.001\n")
+    with running(prepared(tmp_path, policy)) as server:
+        refused = allow(server, delta="0.0001")
+        assert (refused.status, refused.json["error"]) == (409, "conflict")
+        assert allow(server, delta="0.0001", more_budget=True).status == 200
+        assert said(text_of(server))["alice"]["staff"] == {"epsilon": 1, "delta": Decimal("0.0001")}
+        assert allow(server, delta="0.00005").status == 200  # less is none
+        assert said(text_of(server))["alice"]["staff"]["delta"] == Decimal("0.00005")
+        more = allow(server, delta="0.002", more_budget=True)
+        assert (more.status, "more than the family" in more.json["message"]) == (422, True)
+        assert allow(server, analyst="carol", epsilon="0.5", delta="0.00001").status == 200
+        account = server.service.ledger.accounts["staff@carol"]
+        assert account.to_dict()["total"] == {"epsilon": "0.5", "delta": "0.00001"}
 
 
 def test_who_may(server):

@@ -1,5 +1,6 @@
 """The short way of a question says what the route says, and takes what is as usual alone."""
 
+import asyncio
 import json
 import threading
 import time
@@ -272,10 +273,23 @@ def test_requests_on_one_connection(server):
     assert b'"release":' not in last
 
 
-def test_what_is_being_answered_ends_before_its_connection(server):
+def test_what_is_being_answered_ends_before_its_connection(server, monkeypatch):
+    """The answer is held until the connection knows that it ends, however late that is."""
+    ending, answer, shutdown = asyncio.Event(), Lane.answer, connections.Connection.shutdown
+
+    async def held(*given):
+        found = await answer(*given)
+        await ending.wait()
+        return found
+
+    def told(connection):
+        shutdown(connection)
+        ending.set()
+
+    monkeypatch.setattr(Lane, "answer", held)
+    monkeypatch.setattr(connections.Connection, "shutdown", told)
     with connected(server) as wire:
-        wire.say(request(server, body=json.dumps(
-            {"question": COUNT, "epsilon": "0.01", "deadline": 0.5}).encode()))  # fmt: skip
+        wire.say(request(server))
         answering(server)
         server.server.should_exit = True
         answer = wire.hear()

@@ -1,5 +1,8 @@
 """The policy over the network: shown, checked, changed."""
 
+import os
+import time
+
 import pytest
 from tests.curator.payroll import POLICY
 
@@ -60,6 +63,85 @@ def test_a_change_from_outside_is_followed(server, folder):
     Curator.register(folder / "policy.toml")
     answer = server.ask(epsilon="0.1", question="SELECT SUM(pay) AS s FROM payroll")
     assert answer.json["policy_version"] == 2
+
+
+def touched(folder, name="payroll.csv"):
+    at = (folder / name).stat().st_mtime_ns + 60 * 10**9
+    os.utime(folder / name, ns=(at, at))
+
+
+def test_files_that_changed_are_told_to_the_owner_and_cost_nobody_anything(server, folder):
+    assert server.ask(epsilon="0.1").status == 200
+    spent = server.get("/api/budget", who="olga").json
+    touched(folder)
+    seen = server.ask(epsilon="0.2")
+    assert (seen.status, seen.json["error"]) == (503, "unavailable")
+    assert seen.json["message"] == "these data cannot be read now; nothing was charged"
+    own = server.ask(epsilon="0.2", who="olga")
+    assert own.status == 503
+    for words in (
+        "'payroll'",
+        "'2024'",
+        "new version",
+        "--same-data payroll",
+        "Nothing was charged",
+    ):
+        assert words in own.json["message"]
+    assert "new version" in own.json["fix"]
+    assert server.get("/api/budget", who="olga").json == spent
+    faults = server.get("/api/faults", who="olga").json["faults"]
+    assert any("have changed since they were noted" in one for one in faults)
+    gone = (folder / "payroll.csv").rename(folder / "aside.csv")
+    lost = server.ask(epsilon="0.2")
+    assert {**lost.json, "key": ""} == {**seen.json, "key": ""}, "an analyst cannot tell why"
+    assert len(lost.body) == len(seen.body)
+    gone.rename(folder / "payroll.csv")
+
+
+def test_files_that_changed_stop_every_change_until_the_owner_decides(server, folder):
+    touched(folder)
+    text = POLICY.replace("high = 1000", "high = 2000")
+    checked = server.post("/api/policy/check", {"text": text}, who="olga").json
+    assert checked["same_data"] == [{"dataset": "payroll", "version": "2024"}]
+    refused = server.call("PUT", "/api/policy", {"text": text}, who="olga")
+    assert refused.status == 409
+    assert "new version" in refused.json["message"]
+    assert (folder / "policy.toml").read_text() == POLICY
+    newer = text.replace('version = "2024"', 'version = "2025"')
+    assert server.post("/api/policy/check", {"text": newer}, who="olga").json["same_data"] == []
+    assert server.call("PUT", "/api/policy", {"text": newer}, who="olga").json["version"] == 2
+    assert server.ask(epsilon="0.1").json["data_version"] == "2025"
+
+
+def test_an_owner_may_say_that_the_rows_are_the_same(server, folder):
+    first = server.ask(epsilon="0.1").json
+    touched(folder)
+    assert server.ask(epsilon="0.1").status == 503
+    wanted = {"text": POLICY, "same_data": ["payroll"]}
+    done = server.call("PUT", "/api/policy", wanted, who="olga")
+    assert done.json == {
+        "version": 1, "changed": ["payroll: its files have changed, and its rows are the same"],
+    }  # fmt: skip
+    assert server.ask(epsilon="0.1").json["release"] == first["release"]
+    touched(folder)
+    assert server.ask(epsilon="0.1").status == 503
+    Curator.register(folder / "policy.toml", same_data=["payroll"])  # outside
+    assert server.ask(epsilon="0.1").status == 200
+    wrong = {"text": POLICY, "same_data": ["staff"]}
+    assert server.call("PUT", "/api/policy", wrong, who="olga").status == 422
+
+
+def test_rows_that_are_kept_are_not_asked_once_their_file_has_changed(server, folder):
+    """Kept rows would agree with the version; but nobody knows which rows are meant now."""
+    old = time.time() - 3600
+    os.utime(folder / "payroll.csv", (old, old))
+    Curator.register(folder / "policy.toml", same_data=["payroll"])
+    for pay in range(6):
+        question = f"SELECT COUNT(*) AS n FROM payroll WHERE pay > {pay}"
+        assert server.ask(epsilon="0.01", question=question).status == 200
+    touched(folder)
+    question = "SELECT COUNT(*) AS n FROM payroll WHERE pay > 9"
+    assert server.ask(epsilon="0.01", question=question).status == 503
 
 
 def test_passwords_are_masked():

@@ -9,6 +9,7 @@ from discreet.curator.policy.reading import PolicyError
 from discreet.errors import (
     BudgetExceededError,
     EngineError,
+    KeyUsedError,
     LedgerError,
     NothingFoundError,
     ParameterError,
@@ -51,7 +52,7 @@ def test_the_cause_of_an_engine_s_failure_is_for_the_owner():
         (QueryError("words"), "query"),
         (ParameterError("epsilon", 0, "words"), "parameter"),
         (NothingFoundError("words"), "nothing_found"),
-        (LedgerError("the key belongs to another question: words"), "conflict"),
+        (KeyUsedError("the key belongs to another question: words"), "conflict"),
     ],
 )
 def test_what_follows_from_the_question_is_told(error, kind):
@@ -75,18 +76,30 @@ def test_every_failure_of_the_package_has_a_kind():
     assert len(named) > 8
     for one in named:
         error = one.__new__(one)
-        error.could = None
+        error.could = error.asked = error.left = None
         assert problem_of(error).kind in KINDS
 
 
 def test_a_refusal_says_what_could_be_had():
     error = BudgetExceededError.__new__(BudgetExceededError)
     Exception.__init__(error, "too much")
-    error.could = "1/3"
+    error.could, error.asked, error.left = "1/3", 1, "1/3"
     told = problem_of(error)
     assert told.status == 402
     assert told.told()["could"] == "1/3"
     assert "allowance" in told.told()["fix"]
+
+
+def test_each_refusal_advises_what_can_help():
+    def fix(asked, left):
+        return problem_of(BudgetExceededError("no", asked=asked, left=left, could=None)).told()[
+            "fix"
+        ]
+
+    assert "with_what_is_left" in fix(1, 1)
+    assert "with_what_is_left" not in fix(1, None)
+    assert "earlier answers stay" in fix(1, None)
+    assert fix(None, None) == "Ask the data owner for an allowance, or for more time."
 
 
 def test_a_problem_is_itself():

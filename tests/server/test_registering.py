@@ -227,8 +227,24 @@ def test_a_registered_dataset_can_be_asked_at_once(hospital):
     assert answer.status == 200
     assert len(answer.json["release"]["rows"]) == 4
     verified(hospital.service.ledger)
+    entries = hospital.service.ledger.entries()
+    (marks,) = [e.values()["marks"] for e in entries if e.kind == "data"]
+    assert [mark[:2] for mark in marks] == [["data/visits.csv", WANTED["version"]]]
     noted = [e.values() for e in hospital.service.ledger.entries() if e.kind == "access"]
     assert any(one.get("what") == "policy changed" and one["who"] == "olga" for one in noted)
+
+
+def test_a_family_may_have_a_delta_and_then_groups_can_be_found(hospital):
+    family = {**WANTED["family"], "delta": "0.0001"}
+    wanted = {**WANTED, "family": family, "columns": {**WANTED["columns"], "notes": "text"}}
+    told = owner(hospital, "/api/datasets/check", wanted).json
+    assert "delta 0.0001 may be spent on them" in told["words"]
+    assert owner(hospital, "/api/datasets", wanted).status == 201
+    assert "delta = 0.0001" in text_of(hospital)
+    question = "SELECT notes, COUNT(*) AS n FROM visits GROUP BY notes"
+    assert hospital.ask(question, who="olga", epsilon="1").status == 422
+    answer = hospital.ask(question, who="olga", epsilon="1", delta="0.00001")
+    assert (answer.status, answer.json["cost"]) == (200, "epsilon 1, delta 1e-05")
 
 
 def test_an_existing_family_is_shared_and_a_new_one_is_a_decision(hospital):
@@ -430,6 +446,36 @@ def test_keys_may_be_whole_numbers_and_days(injectable):
     assert str(columns["b"]["keys"][0]) == "2024-01-01"
     assert columns["c"] == {"from": 2000, "to": 2024}
     assert columns["d"] == {"keys": [1, "x"]}
+
+
+def test_a_public_table_has_keys_of_the_type_of_its_column(injectable):
+    wanted = {
+        **WANTED,
+        "columns": {"age": {"from": "1", "to": "9"}, "ward": {"keys": ["n"]}},
+        "lookups": {
+            "level": {"key": "age", "rows": [{"age": "1", "word": "2"}]},
+            "place": {"key": "ward", "rows": [{"ward": "n", "beds": 4}]},
+        },
+    }
+    service, before = injectable
+    found = tomllib.loads(registering._with(service, DatasetWanted(**wanted), before))
+    lookups = found["dataset"]["visits"]["lookup"]
+    assert lookups["level"]["rows"] == [{"age": 1, "word": "2"}]
+    assert lookups["place"]["rows"] == [{"ward": "n", "beds": 4}]
+
+
+def test_searches_are_registered(hospital):
+    wanted = {
+        **WANTED, "unit": {"person": "person_id", "max_rows": "find", "find_epsilon": "0.1"},
+        "columns": {"age": {"find": True, "epsilon": "0.2"}},
+    }  # fmt: skip
+    told = owner(hospital, "/api/datasets/check", wanted)
+    assert told.status == 200, told.body
+    assert "found privately, once, for epsilon 0.2" in told.json["words"]
+    assert owner(hospital, "/api/datasets", wanted).status == 201
+    read = tomllib.loads(text_of(hospital))["dataset"]["visits"]
+    assert read["unit"] == {"person": "person_id", "max_rows": "find", "find_epsilon": 0.1}
+    assert read["columns"]["age"] == {"find": True, "epsilon": 0.2}
 
 
 def test_the_draft_and_the_page_propose_the_same(standing):

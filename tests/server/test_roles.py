@@ -117,6 +117,10 @@ GET /api/sources                       200   403  403   403     403  403  403
 POST /api/sources/draft                200   403  403   403     403  403  403
 POST /api/datasets/check               200   403  403   403     403  403  403
 POST /api/datasets                     201   403  403   403     403  403  403
+POST /api/datasets/{name}/blocks/check wages 200 403 403 403    403  403  403
+POST /api/datasets/{name}/blocks/check ghost 404 403 403 403    403  403  403
+POST /api/datasets/{name}/blocks wages 201   403  403   403     403  403  403
+POST /api/datasets/{name}/blocks ghost 404   403  403   403     403  403  403
 POST /api/allowances                   200   403  403   403     403  403  403
 """
 
@@ -136,7 +140,7 @@ def question(dataset):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("roles")
-    for seed, name in enumerate(("payroll", "wages", "orders", "old")):
+    for seed, name in enumerate(("payroll", "wages", "orders", "old", "later")):
         write_rows(folder / f"{name}.csv", people=50, seed=seed)
     with pytest.MonkeyPatch.context() as patch:
         weak(patch)
@@ -174,6 +178,7 @@ def request(server, route, about, number=0):
         "name": "extra", "source": "payroll.csv", "family": "workers", "version": "1",
         "unit": "row", "columns": {"dept": {"keys": ["a"]}},
     }  # fmt: skip
+    block = {"name": "later", "source": "later.csv", "version": "2", "people": "shared"}
     published = {
         "columns": ["pay"], "bins": [8], "ranges": [[0, 1000]], "dataset": name, "epsilon": "0.01",
     }  # fmt: skip
@@ -181,6 +186,8 @@ def request(server, route, about, number=0):
         "/api/sources/draft": {"source": "payroll.csv"},
         "/api/datasets/check": dataset,
         "/api/datasets": dataset,
+        "/api/datasets/{name}/blocks": block,
+        "/api/datasets/{name}/blocks/check": block,
         "/api/allowances": {"analyst": "alice", "family": "workers", "epsilon": "5"},
         "/api/people/{name}/password": {"password": "another password"},
         "/api/explain": asked,

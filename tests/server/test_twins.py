@@ -11,7 +11,7 @@ import pytest
 from tests.query import hostile
 from tests.server.grammar import Grammar
 from tests.server.running import weak
-from tests.server.twins import CLIENTS, only, twins
+from tests.server.twins import CLIENTS, FINDING, only, twins
 
 from discreet.curator.faults import faults
 from discreet.engines.duckdb import DuckDB
@@ -27,8 +27,10 @@ NOTES = "SELECT note, COUNT(*) AS n FROM t GROUP BY note"
 
 @pytest.fixture(scope="module")
 def patch():
+    """Searches find what is there and no noise, but for once in 10^12; else once in 100."""
     with pytest.MonkeyPatch.context() as made:
         weak(made)
+        made.setattr("discreet.curator.find.RISK", 10**12)
         yield made
 
 
@@ -259,6 +261,67 @@ def test_an_engine_that_fails_for_a_row(pair, monkeypatch, name):
         caller.both("GET", "/api/budget")
         caller.both("GET", "/api/faults")
     assert len(faults(ledger, 1000)) > before
+
+
+FOUND = "SELECT SUM(bonus) AS s FROM t"
+LATER = ["SELECT dept, AVG(bonus) AS m FROM t GROUP BY dept", f"{FOUND} WHERE age > 30", COUNT]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", [None, "b"])
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_search_that_fails_for_a_row(patch, tmp_path, monkeypatch, name, block):
+    """Bounds and rows are to be found, and one twin's engine fails until it comes back.
+
+    Every question is charged and answered by both in one form: those before and after, one that
+    searches again, and those of somebody else.
+    """
+    with twins(tmp_path, policy=FINDING, padded=False) as pair:
+        ledger = pair.having.service.ledger
+
+        def asked(caller, question, epsilon="0.001", **more):
+            first, second = caller.ask(question, epsilon=epsilon, block=block, **more)
+            assert first.status == second.status == 200, (first.body, second.body)
+            assert b"SECRET" not in second.body
+            assert caller.allowance(block)[0] == caller.allowance(block)[1]
+            told = [" not found" in str(one.json["release"]["notes"]) for one in (first, second)]
+            if caller.who == "c0":
+                pair.same_books()
+            return told
+
+        with pair.caller() as caller:
+            with monkeypatch.context() as broken:
+                only(pair.having, broken, FAILURES[name])
+                for question in (FOUND, *LATER):
+                    assert asked(caller, question) == [False, True]
+            for question in (FOUND, *LATER):
+                for epsilon in ("0.001", "0.002"):  # stored, and combined with what is
+                    assert asked(caller, question, epsilon) == [False, True]
+            assert asked(caller, FOUND, "0.003", search_again=True, key="k") == [False, False]
+            assert asked(caller, LATER[0], "0.003") == [False, False]
+            caller.both("GET", "/api/releases", sized=False)
+            caller.both("GET", "/api/budget")
+            caller.both("GET", "/api/faults")
+        with pair.caller("c1") as caller:
+            nonsense = name == "tells nonsense"  # nobody noticed: it is what was found
+            assert asked(caller, FOUND, "0.004") == [False, nonsense]
+        assert faults(ledger) or nonsense
+
+
+@pytest.mark.slow
+def test_fuzzed_questions_that_need_a_search(patch, tmp_path):
+    """As above, where whatever counts rows has to find how many of a person count."""
+    grammar, answered, wanted = Grammar(7), 0, FUZZED // 10
+    with twins(tmp_path, policy=FINDING, padded=False) as pair, pair.caller() as caller:
+        for _ in range(wanted):
+            body = grammar.asked()
+            found, _ = caller.both("POST", "/api/ask", body)
+            first, second = caller.allowance()
+            assert first == second, body
+            answered += found.status == 200
+            assert found.status in (200, 404, 422), (body, found.body)
+        pair.same_books()
+    assert answered >= wanted / 3
 
 
 def test_a_connection_that_a_row_has_broken(pair, monkeypatch):

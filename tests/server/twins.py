@@ -7,10 +7,12 @@ What a ledger gives each entry by chance (hashes, ids, times) is compared by its
 
 import http.client
 import json
+import math
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 from tests.curator.people import NASTY, frame, rows
@@ -45,11 +47,19 @@ age = {{ low = 0, high = 120, grid = 1 }}
 active = "boolean"
 hired = {{ first = 2019-01-01, last = 2024-12-31 }}
 note = "text"
+bonus = {{ find = true, epsilon = 2 }}
+
+[dataset.t.block.b]
+source = "b.{kind}"
+version = "b"
+people = "own"
 
 [dataset.t.lookup.grades]
 key = "dept"
 rows = [{{ dept = "clerk", grade = 1 }}, {{ dept = "nurse", grade = 2 }}]
 """
+FINDING = POLICY.replace("max_rows = 3", 'max_rows = "find", find_epsilon = 2')
+"""The same, where the rows of a person are found too."""
 ALLOWANCE = "[analyst.{}.allowance.people]\nepsilon = 200\ndelta = 0.0002\n"
 LINES = [  # the target's rows in a CSV file, where everything can stand
     "999,nan,SECRET:7,42,,,SECRET:7",
@@ -64,16 +74,27 @@ LINES = [  # the target's rows in a CSV file, where everything can stand
 ]
 
 
+BONUS = ["nan", "-1e300", "SECRET", "0", "1e-9", "5000000", "600", "Infinity", "700"]
+
+
 def write(path, *, target, people=60):
-    """The table, in the form that the name says; with one person more, or without."""
+    """The table, in the form that the name says; with one person more, or without.
+
+    The bonuses of all others lie between 512 and 1024, where a search finds them.
+    """
     listed = rows(people)
+    bonuses = [513.0 + i * 37 % 510 for i in range(len(listed))]
     if path.suffix == ".parquet":
-        pyarrow.parquet.write_table(frame([*listed, *NASTY] if target else listed), path)
+        if target:
+            listed += NASTY
+            bonuses += [math.nan, math.inf, -math.inf, -0.0, 1e308, 5e-324, 600.0]
+        made = frame(listed).append_column("bonus", pa.array(bonuses, pa.float64()))
+        pyarrow.parquet.write_table(made, path)
         return
-    pyarrow.csv.write_csv(frame(listed), path)
+    pyarrow.csv.write_csv(frame(listed).append_column("bonus", pa.array(bonuses)), path)
     if target:
         with path.open("a", encoding="utf-8") as file:
-            file.write("\n".join(LINES) + "\n")
+            file.writelines(f"{line},{bonus}\n" for line, bonus in zip(LINES, BONUS, strict=True))
 
 
 @dataclass
@@ -115,7 +136,8 @@ def twins(folder, kind="csv", *, policy=POLICY, clients=CLIENTS, **settings):
     for name in ("without", "having"):
         place = folder / name
         place.mkdir()
-        write(place / f"t.{kind}", target=name == "having")
+        for part in ("t", "b"):
+            write(place / f"{part}.{kind}", target=name == "having")
         paths.append(prepared(place, text))
     with (
         running(paths[0], people=people, **settings) as first,
@@ -198,17 +220,17 @@ class Caller:
     def ask(self, question, **more):
         return self.both("POST", "/api/ask", {"question": question, **more})
 
-    def allowance(self):
+    def allowance(self, block=None):
         """What the asker has left at each, by the ledger itself."""
-        return [
-            server.service.ledger.accounts[f"people@{self.who}"].to_dict()
-            for server in self._pair.servers
-        ]
+        name = f"people@{self.who}" if block is None else f"people/{block}@{self.who}"
+        return [server.service.ledger.accounts[name].to_dict() for server in self._pair.servers]
 
 
 # forms
 
 _BY_CHANCE = ("id", "head", "asked_at", "at", "key")
+_FOUND = re.compile(r"^(bounds of \w+|rows per person) (not )?found: .*")
+"""What a search has released, in the note that tells of it."""
 
 
 def formed(body, headers=()):
@@ -256,14 +278,21 @@ def _release(told, plan):
         name: groups if groups == "as released" else [(k, len(v)) for k, v in told[name].items()]
         for name in ("intervals", "raw")
     }
+    notes = [_FOUND.sub(r"\1 as released", note) for note in told["notes"]]
+    free = {"mechanism"} if notes != told["notes"] else set()  # its noise follows from the bounds
     columns = [
-        tuple((k, v) for k, v in column.items() if k != "kind" or (column["key"] and keys and
-              groups != "as released"))
+        tuple((k, v) for k, v in column.items() if k not in free and (k != "kind" or
+              (column["key"] and keys and groups != "as released")))
         for column in told["columns"]
     ]  # fmt: skip
     widths = {len(row) for row in told["rows"]} - {len(told["columns"])}
     assert not widths
-    values = {"rows": groups, "columns": columns, **lengths, "asked_at": len(told["asked_at"])}
+    values = {
+        "rows": groups, "columns": columns, "notes": notes, **lengths,
+        "losses": [{k: v for k, v in one.items() if not free or k != "sensitivity"}
+                   for one in told["losses"]],
+        "asked_at": len(told["asked_at"]),
+    }  # fmt: skip
     if told.get("published"):
         values["published"] = _published(told["published"])
     return tuple((k, values.get(k, v)) for k, v in told.items())

@@ -3,13 +3,14 @@
 The answer goes to standard output; what it cost goes to standard error, in one line, so that
 `discreet ... > answer.txt` holds the answer alone. `--json` prints one object with both.
 
-What it cost is read from the entry of the ledger that paid for it. An analyst is told of the own
-allowance only: whether the people's budget was charged would tell whether somebody else had asked.
+What it cost is what the ledger charged for this asking. An analyst is told of the own allowance
+only: whether the people's budget was charged would tell whether somebody else had asked.
 Tested by tests/cli/test_answers.py
 """
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from discreet.cli.errors import WRONG, CommandError
 from discreet.cli.options import Out
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
-    from discreet.curator.ledger.amounts import Amount
     from discreet.curator.ledger.values import Account
     from discreet.curator.record import Record
     from discreet.curator.release import Release
@@ -74,31 +75,19 @@ class Answer:
 
 
 def answered(curator: Curator, analyst: str | None, ask: Callable[[], Record]) -> Answer:
-    """Ask, and find out what was charged for it."""
-    before = curator.ledger.head.seq
-    record = ask()
+    """Ask, and tell what was charged for it."""
+    record, paid = ask(), curator.paid
     dataset = curator.policy.datasets[record.dataset]
     account = dataset.account(record.block) + ("" if analyst is None else f"@{analyst}")
     held = curator.ledger.accounts[account]
-    paid = _paid(curator, record.entry, held) if record.entry > before else None
     place = curator.ledger.address
     return Answer(
         record.release,
         record,
-        charged=None if paid is None else paid.said(held.accounting),
+        charged=paid.said(held.accounting) if paid.main or paid.delta else None,
         left=left_words(held),
         ledger=None if analyst is not None or "://" in place else Path(place).name,
     )
-
-
-def _paid(curator: Curator, entry: int, account: Account) -> Amount | None:
-    """What an entry of the log charged to an account."""
-    from discreet.curator.ledger.amounts import Amount as Made  # noqa: PLC0415
-
-    for number, main, delta in curator.ledger.entries(entry - 1)[0].values().get("charges", ()):
-        if number == account.id and (main or delta):
-            return Made(main, delta)
-    return None
 
 
 def left_words(account: Account) -> str:
@@ -111,6 +100,30 @@ def left_words(account: Account) -> str:
 
 def show_answer(answer: Answer, out: Out) -> None:
     """Print an answer, and save what was to be saved."""
+    try:
+        _show(answer, out)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        what = f"{error.filename}: " if error.filename else ""
+        words = f"{what}{error.strerror or error}. {_kept(answer)}"
+        raise CommandError(words, kind="file", code=WRONG, charged=_paid_for(answer)) from None
+
+
+def _paid_for(answer: Answer) -> bool:
+    return answer.charged is not None and answer.record is not None
+
+
+def _kept(answer: Answer) -> str:
+    """What became of an answer that could not be written."""
+    if answer.record is None:
+        return "The answer is lost: without a ledger nothing is kept"
+    paid = f"{answer.charged} was charged" if _paid_for(answer) else "Nothing was charged"
+    told = f"{paid}, and the answer is stored as {answer.record.id}: asking again is free"
+    return told[:1].upper() + told[1:]
+
+
+def _show(answer: Answer, out: Out) -> None:
     if out.as_json:
         typer.echo(json.dumps(answer.to_dict(), indent=2, allow_nan=False))
     else:

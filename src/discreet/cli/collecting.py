@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import options as o
-from discreet.cli.errors import FAILED, Guarded
+from discreet.cli.errors import FAILED, CommandError, Guarded
 from discreet.cli.plain import Plain
 from discreet.errors import ParameterError
 
@@ -224,8 +224,7 @@ def estimate(
     finally:
         kept.close()
     if found.n == 0:
-        typer.echo(f"there are no reports of epoch {epoch}", err=True)
-        raise typer.Exit(FAILED)
+        raise CommandError(f"there are no reports of epoch {epoch}", kind="check", code=FAILED)
     shares = found.estimate(confidence)
     if as_json:
         told = {"epoch": epoch, "n": shares.n, "confidence": shares.confidence}

@@ -20,7 +20,10 @@ __all__ = ["made"]
 
 _CODES = (
     "Exit codes: 0 all is well, 1 a check failed, 2 wrong arguments or policy, 3 refused: budget, "
-    "4 the ledger cannot be used, 5 the database failed, 70 a fault of the program."
+    "4 the ledger cannot be used, 5 the database failed or files have changed under their version, "
+    "70 a fault of the program. "
+    "With --json the last line of standard error is an error as JSON: kind, message, charged, "
+    "and of a refusal what is left and the offer."
 )
 _CURATOR = "Hold data under a policy"
 _DEVICES = "Ask people directly"
@@ -29,7 +32,7 @@ _COMMANDS = (
     ("Publish once", "publishing", ("publish", "range", "quantile")),
     (_CURATOR, "curating", ("init", "check", "register", "ask", "explain", "budget", "retire")),
     (_CURATOR, "serving", ("serve",)),
-    ("Stored releases", "releases", ("show", "plot", "report", "export")),
+    ("Stored releases", "releases", ("show", "plot", "report", "export", "schema")),
     ("Believe it", "proving", ("audit", "demo")),
     ("Believe it", "galleries", ("gallery",)),
 )

@@ -6,7 +6,9 @@ Tested by tests/cli/test_curating.py
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,14 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options as o
-from discreet.cli.answers import answered, bar, show_answer
-from discreet.cli.errors import columns
+from discreet.cli.answers import answered, bar, left_words, show_answer
+from discreet.cli.errors import FAILED, columns, complain, warn
 from discreet.cli.files import table_of
 from discreet.cli.options import Known, Out, reading, spread
-from discreet.cli.places import is_policy, place_of
-from discreet.errors import ParameterError
+from discreet.cli.places import Place, is_policy, place_of
+from discreet.errors import DiscreetError, LedgerError, ParameterError
 
 if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+    from discreet.curator.ledger.marks import Data
     from discreet.curator.ledger.values import Account
     from discreet.curator.policy.model import Policy
     from discreet.curator.questions import Askable
@@ -110,13 +114,14 @@ def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a 
 
 
 @spread
-def explain(
+def explain(  # noqa: PLR0913, PLR0917 - a place, a question, who asks, a price, a way out
     where: Annotated[
         str, typer.Argument(metavar="POLICY|FILE", help="A policy (.toml), or a bare file.")
     ],
     question: Annotated[str, typer.Argument(metavar="SQL", help="The question.")],
     cost: Priced,
     known: Known,
+    analyst: o.As = None,
     dataset: o.Dataset = None,
     block: o.Block = None,
     as_json: o.Json = False,  # noqa: FBT002
@@ -134,8 +139,12 @@ def explain(
         if known != Known():
             raise ParameterError("POLICY", where, "says itself what is known of the columns")
         with Curator(where) as curator:
+            curator.accounts(analyst)  # refuses who is not known
             told = _explained(curator, question, cost, {"dataset": dataset, "block": block})
+            told |= _rest(curator, question, analyst, dataset, block)
     else:
+        if analyst is not None:
+            raise ParameterError("--as", analyst, "needs a policy, which names the analysts")
         table = table_of(where, known, known.declared())
         told = _explained(table, question, cost, {})
         table.close()
@@ -145,6 +154,24 @@ def explain(
     if told["epsilon_for"] is not None:
         typer.echo(f"It takes epsilon {told['epsilon_for']} to be within {cost.within}.\n")
     typer.echo(told["explanation"])
+    for words in filter(None, [told.get("said")]):
+        typer.echo(f"\n{words}")
+
+
+def _rest(
+    curator: Curator, question: str, analyst: str | None, dataset: str | None, block: str | None
+) -> dict[str, Any]:
+    """What the asker has left for a question; or that nobody is answered any more."""
+    name = dataset or curator.reads(question, block=block).table
+    account = curator.policy.datasets[name].account(block)
+    account += "" if analyst is None else f"@{analyst}"
+    held = {one.name: one for one in _as_they_stand(curator.accounts().values())}.get(account)
+    if held is None:
+        return {"said": f"{analyst} has no allowance for these data.", "left": None}
+    said = f"Left of {account}: {left_words(held)}."
+    if held.sealed:
+        said = "These data were retired: no question is answered from them any more."
+    return {"said": said, "left": held.to_dict()["left"], "retired": held.sealed}
 
 
 def _explained(
@@ -182,7 +209,7 @@ def budget(
     accounts: list[Account] = []
     if place.data is None or place.exists:
         with place.open() as ledger:
-            accounts = list(ledger.accounts.values())
+            accounts = _as_they_stand(ledger.accounts.values())
     if analyst is not None:
         accounts = [one for one in accounts if one.name.endswith(f"@{analyst}")]
     if as_json:
@@ -193,6 +220,13 @@ def budget(
     wide = max((len(one.name) for one in accounts), default=0)
     for one in accounts:
         typer.echo(_line(one, wide))
+
+
+def _as_they_stand(accounts: Iterable[Account]) -> list[Account]:
+    """Accounts, of which an allowance is retired where its people's budget is."""
+    found = list(accounts)
+    sealed = {one.name for one in found if one.sealed}
+    return [replace(one, sealed=one.name.partition("@")[0] in sealed) for one in found]
 
 
 def _check_analyst(policy: Policy | None, analyst: str) -> None:
@@ -262,12 +296,13 @@ def init(
         raise ParameterError("--output", output, "exists and is not replaced; say another name")
     folder = None if output == "-" else target.absolute().parent
     text = draft(source, table=table, folder=folder, **reading(delimiter))
+    decide = _decisions(text)
     if output == "-":
-        typer.echo(text, nl=False)
+        typer.echo(json.dumps({"text": text, "decide": decide}, indent=2) if as_json else text,
+                   nl=as_json)  # fmt: skip
         return
     with target.open("x", encoding="utf-8") as out:
         out.write(text)
-    decide = _decisions(text)
     if as_json:
         typer.echo(json.dumps({"policy": output, "decide": decide}, indent=2))
         return
@@ -294,20 +329,69 @@ def _decisions(text: str) -> list[dict[str, Any]]:
 def check(policy: PolicyFile, as_json: o.Json = False) -> None:  # noqa: FBT002
     """Read a policy, and say in plain words what it means and what is unwise in it.
 
+    Exit code 1: its data, or columns of them, are not there. If files have changed since their
+    version was noted, it says that, too.
+
     Example: [bold]discreet check policy.toml[/bold]
     """
+    from discreet.curator.ledger.marks import changed_words  # noqa: PLC0415
     from discreet.curator.policy.reading import read_policy  # noqa: PLC0415
     from discreet.curator.policy.words import explained, warnings  # noqa: PLC0415
 
     read = read_policy(policy)
+    place, missing = place_of(policy), _missing(read)
+    retired, changed, problem = _held(place, read)
     if as_json:
-        told = {"fingerprint": read.fingerprint, "warnings": warnings(read)}
+        told = {"fingerprint": read.fingerprint, "warnings": warnings(read), "missing": missing,
+                "retired": retired, "changed_data": [one.part for one in changed],
+                "ledger": problem}  # fmt: skip
         typer.echo(json.dumps({**told, "policy": read.canonical()}, indent=2))
-        return
-    typer.echo(explained(read), nl=False)
-    place = place_of(policy)
+    else:
+        typer.echo(explained(read), nl=False)
+        if not place.exists:
+            typer.echo(f"\nIts ledger is not there yet: discreet register {policy}")
+        for words in [problem] if problem else ():
+            typer.echo(f"\nIts ledger cannot be used: {words}.")
+        for name in retired:
+            typer.echo(f"\n{name} is retired: no question is answered from its data any more.")
+        for words in missing:
+            complain(words)
+        for one in changed:
+            warn(changed_words(one))
+    if missing:
+        raise typer.Exit(FAILED)
+
+
+def _missing(policy: Policy) -> list[str]:
+    """Data and columns that are declared and not there; no row is read."""
+    from discreet.curator.asking import Asking  # noqa: PLC0415
+
+    found = []
+    for dataset in policy.datasets.values():
+        for block in (None, *dataset.blocks):
+            name = dataset.name if block is None else f"{dataset.name}, block {block}"
+            try:
+                Asking(dataset, block, confidence=policy.defaults.confidence).close()
+            except DiscreetError as error:
+                found.append(f"{name}: {str(error).removesuffix('; nothing was released')}")
+    return found
+
+
+def _held(place: Place, policy: Policy) -> tuple[list[str], list[Data], str | None]:
+    """What the ledger knows: the budgets that are retired, and the data whose files have changed
+    under their version; or why it cannot tell.
+    """
+    from discreet.curator.ledger.marks import marks_in, otherwise  # noqa: PLC0415
+    from discreet.curator.policy.registration import registration  # noqa: PLC0415
+
     if not place.exists:
-        typer.echo(f"\nIts ledger is not there yet: discreet register {policy}")
+        return [], [], None
+    try:
+        with place.open() as ledger:
+            retired = [one.name for one in ledger.accounts.values() if one.sealed]
+            return retired, otherwise(marks_in(ledger), registration(policy).data), None
+    except LedgerError as error:
+        return [], [], str(error)
 
 
 def register(
@@ -320,17 +404,31 @@ def register(
         list[str] | None,
         typer.Option("--more-budget", metavar="ACCOUNT", help="An account whose total may rise."),
     ] = None,
+    same_data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--same-data",
+            metavar="DATASET",
+            help="Its files were copied or touched; the rows are the same.",
+        ),
+    ] = None,
     as_json: o.Json = False,  # noqa: FBT002
 ) -> None:
     """Make the ledger of a policy, or let it follow a changed policy.
 
+    The ledger notes the files of every version of the data. If they have changed since, say a new
+    version in the policy; or, if the rows are the same, --same-data.
+
     Example: [bold]discreet register policy.toml[/bold]
+
+    Example: [bold]discreet register policy.toml --same-data payroll[/bold]
     """
     from discreet.curator.curator import Curator  # noqa: PLC0415
 
     version, changed = Curator.register(
-        policy, new_people=new_people or (), more_budget=more_budget or ()
-    )
+        policy, new_people=new_people or (), more_budget=more_budget or (),
+        same_data=same_data or (),
+    )  # fmt: skip
     if as_json:
         typer.echo(json.dumps({"version": version, "changed": changed}, indent=2))
         return
@@ -343,18 +441,23 @@ def retire(
     policy: PolicyFile,
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="Its name in the policy.")],
     block: o.Block = None,
+    yes: Annotated[  # noqa: FBT002
+        bool, typer.Option("--yes", help="Do not ask whether this is meant.")
+    ] = False,
     as_json: o.Json = False,  # noqa: FBT002
 ) -> None:
     """Seal the budgets of a dataset: nothing is answered from the data any more; answers stay.
 
     All its blocks are sealed with it, and so is every dataset over the same people. With --block
-    only the budget of that block.
+    only the budget of that block. There is no way back: it asks before, unless --yes is said.
 
-    Example: [bold]discreet retire policy.toml payroll[/bold]
+    Example: [bold]discreet retire policy.toml payroll --yes[/bold]
     """
     from discreet.curator.curator import Curator  # noqa: PLC0415
 
     with Curator(policy) as curator:
+        if not yes:
+            _sure(curator, dataset, block)
         accounts = curator.retire(dataset, block)
     if as_json:
         typer.echo(json.dumps({"retired": accounts}))
@@ -362,3 +465,24 @@ def retire(
     for account in accounts:
         typer.echo(f"{account} is retired: no question is answered from its data any more.")
     typer.echo("What was released stays: discreet ledger show lists it.")
+
+
+def _sure(curator: Curator, dataset: str, block: str | None) -> None:
+    """Ask whether a budget is to be sealed for good; refuse where nobody can be asked."""
+    held, names = curator.accounts(), curator.retiring(dataset, block)
+    left = ", ".join(f"{name}: {left_words(held[name])}" for name in names)
+    families = {one.family for one in curator.policy.datasets.values() if one.name == dataset}
+    also = [one.name for one in curator.policy.datasets.values() if one.family in families]
+    about = f"This ends {' and '.join(also)} for good. Left is {left}."
+    if not _somebody_is_there():
+        raise ParameterError("--yes", None, f"must be said where nobody can be asked. {about}")
+    if not _confirmed(f"{about} Retire it?"):
+        raise typer.Abort
+
+
+def _somebody_is_there() -> bool:
+    return sys.stdin.isatty()
+
+
+def _confirmed(words: str) -> bool:
+    return typer.confirm(words, err=True)

@@ -5,23 +5,34 @@
     2   the arguments, the question or the policy are wrong
     3   refused: the budget does not suffice, or its time is over
     4   the ledger cannot be used
-    5   the database failed
+    5   the database failed, or files have changed under their version
     70  a fault of the program itself
 
 What discreet raises on purpose is told in one paragraph on standard error. A fault of the program
 shows where it happened, but only to a data owner: an analyst (`--as`) might read rows in it.
+
+With `--json` the last line of standard error is one object instead, and the codes are the same:
+
+    {"error": {"kind": "budget", "message": "...", "charged": false, ...}, "exit": 3}
+
+`kind` is usage, parameter, query, key, budget, nothing_found, ledger, database, file, check, wrong
+or internal. `charged` is null where only the ledger can tell. A refusal also has, as far as the
+asker may know them, `account`, `cost`, `left` and the `offer`: a price, and how far off each number
+is.
 Tested by tests/cli/test_errors.py
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 import textwrap
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import typer
@@ -32,22 +43,60 @@ from discreet.errors import (
     BudgetExceededError,
     DiscreetError,
     EngineError,
+    KeyUsedError,
     LedgerError,
     NothingFoundError,
+    ParameterError,
+    QueryError,
 )
 
-__all__ = ["FAILED", "WRONG", "Guarded", "code_of", "columns", "complain", "to_an_analyst", "warn"]
+__all__ = [
+    "FAILED",
+    "WRONG",
+    "CommandError",
+    "Guarded",
+    "code_of",
+    "columns",
+    "complain",
+    "to_an_analyst",
+    "warn",
+]
 
 FAILED, WRONG, REFUSED, LEDGER, DATABASE, FAULT = 1, 2, 3, 4, 5, 70
-_CODES: tuple[tuple[type[DiscreetError], int], ...] = (
-    (BudgetExceededError, REFUSED),
-    (LedgerError, LEDGER),
-    (EngineError, DATABASE),
-    (NothingFoundError, FAILED),
+_KINDS: tuple[tuple[type[DiscreetError], tuple[int, str, bool | None]], ...] = (
+    (BudgetExceededError, (REFUSED, "budget", False)),
+    (KeyUsedError, (WRONG, "key", False)),
+    (LedgerError, (LEDGER, "ledger", None)),
+    (EngineError, (DATABASE, "database", None)),
+    (NothingFoundError, (FAILED, "nothing_found", True)),
+    (QueryError, (WRONG, "query", False)),
+    (ParameterError, (WRONG, "parameter", False)),
+    (DiscreetError, (WRONG, "wrong", None)),
 )
+"""Of each error its exit code, its kind for machines, and whether something was charged."""
 _LONGEST = 2000
 """Letters of a database's own words."""
-_AUDIENCE = "discreet.audience"
+_NOT_THERE = (
+    "the data cannot be opened; nothing was charged. The owner of the data can find out why: "
+    "`discreet check` tells"
+)
+_AUDIENCE, _MACHINE = "discreet.audience", "discreet.machine"
+
+
+class CommandError(DiscreetError):
+    """A command cannot do what it should, for a reason that only the command knows.
+
+    Attributes:
+        kind: for machines.
+        code: the exit code.
+        charged: whether something was charged; None where only the ledger can tell.
+    """
+
+    def __init__(self, words: str, *, kind: str, code: int, charged: bool | None = None) -> None:
+        self.kind = kind
+        self.code = code
+        self.charged = charged
+        super().__init__(words)
 
 
 class Guarded(TyperGroup):
@@ -67,7 +116,9 @@ class Guarded(TyperGroup):
             _leave(end.code if isinstance(end.code, int) else int(end.code is not None))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words before the command's own."""
+        """Read the words before the command's own, and whether a machine reads the errors."""
+        if "--json" in args[: args.index("--") if "--" in args else None]:
+            ctx.meta[_MACHINE] = True
         take_as_typed(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
@@ -76,23 +127,68 @@ class Guarded(TyperGroup):
         _never_fail_on_letters()
         try:
             return super().invoke(ctx)
-        except DiscreetError as error:
-            owner = ctx.meta.get(_AUDIENCE) != "analyst"
-            complain(str(error) + (_cause(error) if owner else ""))
-            raise typer.Exit(code_of(error)) from None
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise
-            what = f"{error.filename}: " if error.filename else ""
-            complain(f"{what}{error.strerror or error}")
-            raise typer.Exit(WRONG) from None
         except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
         except Exception as error:
-            if type(error).__module__.partition(".")[0] in ("typer", "click"):
+            machine = bool(ctx.meta.get(_MACHINE))
+            usage = type(error).__module__.partition(".")[0] in ("typer", "click")
+            if getattr(error, "errno", None) == errno.EPIPE or (usage and not machine):
                 raise
-            _fault(error, owner=ctx.meta.get(_AUDIENCE) != "analyst")
-            raise typer.Exit(FAULT) from None
+            found = _complaint(error, owner=ctx.meta.get(_AUDIENCE) != "analyst", usage=usage)
+            found.tell(machine=machine)
+            raise typer.Exit(found.code) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Complaint:
+    """What is told of an error."""
+
+    words: str
+    code: int
+    kind: str
+    charged: bool | None = None
+    more: Mapping[str, object] = field(default_factory=dict)
+    trace: str = ""
+
+    def tell(self, *, machine: bool) -> None:
+        """On standard error."""
+        if machine:
+            told = {"kind": self.kind, "message": self.words, "charged": self.charged, **self.more}
+            if self.trace:
+                told["trace"] = self.trace
+            typer.echo(json.dumps({"error": told, "exit": self.code}), err=True)
+            return
+        if self.trace:
+            typer.echo(self.trace, err=True)
+        complain(self.words)
+
+
+def _complaint(error: Exception, *, owner: bool, usage: bool) -> _Complaint:
+    if isinstance(error, DiscreetError):
+        return _purposeful(error, owner=owner)
+    if usage:
+        words = getattr(error, "format_message", error.__str__)()
+        return _Complaint(words, getattr(error, "exit_code", WRONG), "usage", charged=False)
+    if isinstance(error, OSError):
+        what = f"{error.filename}: " if error.filename else ""
+        return _Complaint(f"{what}{error.strerror or error}", WRONG, "file")
+    if owner:
+        words = "this is a fault of the program; what was charged stays charged"
+        trace = "".join(traceback.format_exception(error))
+        return _Complaint(words, FAULT, "internal", trace=trace)
+    words = "something failed inside; the owner of the data can find out what"
+    return _Complaint(words, FAULT, "internal")
+
+
+def _purposeful(error: DiscreetError, *, owner: bool) -> _Complaint:
+    """What discreet raises on purpose."""
+    if isinstance(error, CommandError):
+        return _Complaint(str(error), error.code, error.kind, error.charged)
+    words = str(error) + (_cause(error) if owner else "")
+    if isinstance(error, ParameterError) and error.name == "source" and not owner:
+        words = _NOT_THERE  # it names a place on the owner's machine
+    told = error.told if isinstance(error, BudgetExceededError) else {}
+    return _Complaint(words, *_kind_of(error), told)
 
 
 def _leave(code: int) -> NoReturn:
@@ -105,7 +201,11 @@ def _leave(code: int) -> NoReturn:
 
 def code_of(error: DiscreetError) -> int:
     """The exit code of what was raised on purpose."""
-    return next((code for kind, code in _CODES if isinstance(error, kind)), WRONG)
+    return error.code if isinstance(error, CommandError) else _kind_of(error)[0]
+
+
+def _kind_of(error: DiscreetError) -> tuple[int, str, bool | None]:
+    return next(told for kind, told in _KINDS if isinstance(error, kind))
 
 
 def to_an_analyst(ctx: typer.Context, _: object, analyst: str | None) -> str | None:
@@ -153,14 +253,6 @@ def _cause(error: DiscreetError) -> str:
     if not isinstance(error, EngineError) or error.__cause__ is None:
         return ""
     return f". The database says: {str(error.__cause__).strip()[:_LONGEST]}"
-
-
-def _fault(error: Exception, *, owner: bool) -> None:
-    if owner:
-        typer.echo("".join(traceback.format_exception(error)), err=True)
-        complain("this is a fault of the program; what was charged stays charged")
-    else:
-        complain("something failed inside; the owner of the data can find out what")
 
 
 def _never_fail_on_letters() -> None:

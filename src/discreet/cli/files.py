@@ -21,6 +21,7 @@ from discreet.errors import ParameterError, QueryError
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
+    from discreet.curator.oneoff import OfFile
     from discreet.query.build import Query
     from discreet.query.schema import Declared
     from discreet.table import Table
@@ -198,10 +199,29 @@ def opened(file: str, known: Known, columns: Columns, budget: str | None) -> Cur
     from discreet.curator.oneoff import open_file  # noqa: PLC0415
 
     _there(file)
-    return open_file(
+    made = open_file(
         file, columns=columns, person=known.person, max_rows=known.max_rows,
         max_groups=known.max_groups, budget=budget, table=known.table, options=known.options,
     )  # fmt: skip
+    if made.is_new:
+        _tell_new(file, made)
+    return made
+
+
+def _tell_new(file: str, made: OfFile) -> None:
+    """A new ledger is a new budget: say so, and where the old one of the same people may be."""
+    from discreet.curator.oneoff import orphans  # noqa: PLC0415
+
+    (account,) = made.accounts().values()
+    ledger = Path(made.ledger.address).name
+    words = f"made {ledger}: {account.total.said('pure')} in all for the people in this file"
+    typer.secho(words, dim=True, err=True)
+    for name in orphans(file):
+        warn(
+            f"{name}.ledger lies here, and {name} is gone. If {Path(file).name} is that file under "
+            "another name, or holds the same people, what is asked of both adds up: give it its "
+            "old name back, and ask there"
+        )
 
 
 def _forgotten(

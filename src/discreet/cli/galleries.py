@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import options as o
-from discreet.cli.errors import WRONG
 
 if TYPE_CHECKING:
     from discreet.gallery.experiment import Experiment, Found
@@ -60,11 +59,7 @@ def _run(one: Experiment, out: Path, *, fast: bool, shown: bool) -> tuple[Found,
 
     with progress(enabled=shown) as step:
         found = one.run(Effort(fast=fast, step=step))
-    try:
-        return found, [path for figure in found.figures for path in figure.save(out)]
-    except OSError as error:
-        typer.echo(f"cannot write to {out}: {error.strerror or error}", err=True)
-        raise typer.Exit(WRONG) from None
+    return found, [path for figure in found.figures for path in figure.save(out)]
 
 
 def _listed(experiments: list[Experiment], *, as_json: bool) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options as o
-from discreet.cli.errors import FAILED, Guarded, columns, complain
+from discreet.cli.errors import FAILED, Guarded, columns, complain, warn
 from discreet.cli.places import place_of
 from discreet.cli.plain import Plain
 from discreet.errors import LedgerError, ParameterError
@@ -63,7 +63,8 @@ def show(
 
     if as_csv and as_json:
         raise ParameterError("--csv", None, "and --json cannot both be printed")
-    with place_of(where).open() as ledger:
+    ledger, problem = place_of(where).looked_at()
+    with ledger:
         entries, accounts, _ = ledger.everything()
     lines = lines_of(entries, accounts, everything=everything)
     if analyst is not None:
@@ -77,10 +78,12 @@ def show(
              "total": one.total.said(one.accounting), "retired": one.sealed}
             for one in accounts
         ]  # fmt: skip
-        told = {"entries": [asdict(line) for line in lines], "totals": totals}
+        told = {"entries": [asdict(line) for line in lines], "totals": totals, "problem": problem}
         typer.echo(json.dumps(told, indent=2))
     else:
         _printed(lines, accounts, own=analyst is not None)
+    if problem is not None and not as_json:
+        warn(f"this is for looking only. {problem}")
 
 
 def _csv(lines: Sequence[Line]) -> str:
@@ -112,8 +115,21 @@ def _table(lines: Sequence[Line], *, own: bool) -> list[str]:
     """Rows of cells that fit the terminal: the question is cut, everything else is not."""
     from discreet.curator.values import shortened, width_of  # noqa: PLC0415
 
-    head = ("entry", "when (UTC)", "who", "what", "cost", "state", "release")
+    head: tuple[str, ...] = (
+        "entry",
+        "when (UTC)",
+        "who",
+        "what",
+        "cost",
+        "state",
+        "release",
+        "about",
+    )
     rows = [head, *(_row(line, own=own) for line in lines)]
+    about = {line.dataset for line in lines} - {""}
+    if len(about) < 2 and not any("/" in name for name in about):
+        rows = [row[:-1] for row in rows]  # all of it is about one dataset
+        head = head[:-1]
     widths = [max(width_of(row[place]) for row in rows) for place in range(len(head))]
     others = sum(widths) - widths[_WHAT] + 2 * (len(head) - 1)
     widths[_WHAT] = max(12, min(widths[_WHAT], columns() - others))
@@ -141,7 +157,8 @@ def _row(line: Line, *, own: bool) -> tuple[str, ...]:
 
     what = visible(" ".join(line.what.split()))
     when = line.at[:16].replace("T", " ")
-    return str(line.entry), when, line.who, what, cost, line.state, line.release[:12]
+    about = visible(line.dataset)
+    return str(line.entry), when, line.who, what, cost, line.state, line.release[:12], about
 
 
 @app.command(cls=Plain)
@@ -208,6 +225,7 @@ def restore(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
     from discreet.curator.ledger.restore import restored  # noqa: PLC0415
 
     place = place_of(where)
+    place.check()
     words = restored(place.address, head=place.head)
     if as_json:
         typer.echo(json.dumps({"counted": words}))

@@ -54,7 +54,8 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _KNOWN, COST, _OUT = "What is known of the columns", "What it may cost", "Output"
 
 Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON for machines.", rich_help_panel=_OUT)
+    bool,
+    typer.Option("--json", rich_help_panel=_OUT, help="Print JSON for machines; of errors, too."),
 ]
 Epsilon = Annotated[
     str | None,

@@ -43,12 +43,27 @@ class Place:
         """The ledger; LedgerError with the way out if there is none."""
         from discreet.curator.ledger.ledger import Ledger  # noqa: PLC0415 - it loads a database
 
+        self.check()
+        return Ledger(self.address, head=self.head)
+
+    def looked_at(self) -> tuple[Ledger, str | None]:
+        """The ledger, also where it must not be used, such as one from a backup; and why not."""
+        from discreet.curator.ledger.ledger import Ledger  # noqa: PLC0415 - it loads a database
+
+        try:
+            return self.open(), None
+        except LedgerError as error:
+            if not self.exists:
+                raise
+            return Ledger.unanchored(self.address, head=self.head), str(error)
+
+    def check(self) -> None:
+        """LedgerError with the way out if there is no ledger beside a data file."""
         if not self.exists and self.data is not None:
             raise LedgerError(
                 f"{self.data.name} has no ledger {Path(self.address).name} beside it: nothing was "
                 "asked of it yet, or the ledger was moved"
             )
-        return Ledger(self.address, head=self.head)
 
 
 def is_policy(named: str) -> bool:

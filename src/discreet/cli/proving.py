@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from discreet.cli import options as o
-from discreet.cli.errors import FAILED, WRONG
+from discreet.cli.errors import FAILED
+from discreet.errors import ParameterError
 
 __all__ = ["audit", "demo"]
 
@@ -35,8 +36,7 @@ def audit(
     with progress(enabled=not as_json) as step:
         rows = run_audit(only=only, step=step, also=oracles())
     if not rows:
-        typer.echo(f"no mechanism has {only!r} in its name", err=True)
-        raise typer.Exit(WRONG)
+        raise ParameterError("--only", only, "must be in the name of a mechanism")
     if as_json:
         typer.echo(json.dumps([row.to_dict() for row in rows], indent=2))
     else:
@@ -47,17 +47,18 @@ def audit(
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where to put everything.")] = Path("demo-output"),
+    as_json: o.Json = False,  # noqa: FBT002
 ) -> None:
     """Ask a made-up payroll under a policy, and save two figures.
 
     Example: [bold]discreet demo --out demo-output[/bold]
     """
-    from discreet.cli.show import show_demo  # noqa: PLC0415
     from discreet.gallery.demo import run_demo  # noqa: PLC0415
 
-    try:
-        found = run_demo(out)
-    except OSError as error:
-        typer.echo(f"cannot write to {out}: {error.strerror or error}", err=True)
-        raise typer.Exit(WRONG) from None
+    found = run_demo(out)
+    if as_json:
+        typer.echo(json.dumps({"folder": str(out), **found.to_dict()}, indent=2))
+        return
+    from discreet.cli.show import show_demo  # noqa: PLC0415
+
     show_demo(found, out)

@@ -1,4 +1,4 @@
-"""Stored releases: show, plot, report, export. All of it is free.
+"""Stored releases: show, plot, report, export, and the schemas of their forms. All of it is free.
 
 A release is named by its id, or the beginning of it, with `--policy` or `--ledger`; or it is a file
 of JSON, as `--json` and `discreet export` write it.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.curator.record import Record
     from discreet.curator.release import Release
 
-__all__ = ["Stored", "export", "plot", "report", "show"]
+__all__ = ["Stored", "export", "plot", "report", "schema", "show"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +127,24 @@ def plot(
     column: Annotated[
         str | None, typer.Option("--column", metavar="NAME", help="Which number.")
     ] = None,
+    as_json: o.Json = False,  # noqa: FBT002
 ) -> None:
     """Draw a stored release, with its intervals.
 
     Example: [bold]discreet plot 3f2a --policy policy.toml -o figure.png[/bold]
     """
     check_ending("--output", output, FIGURES)
-    _release(stored.found()).plot(column, output)
-    typer.echo(f"saved {output}", err=True)
+    found = stored.found()
+    _release(found).plot(column, output)
+    _saved(output, found, as_json=as_json)
+
+
+def _saved(output: Path, found: Record | Release, *, as_json: bool) -> None:
+    """Say what was written, and which release it is about."""
+    if as_json:
+        typer.echo(json.dumps({"saved": str(output), "release": getattr(found, "id", None)}))
+    else:
+        typer.echo(f"saved {output}", err=True)
 
 
 @spread
@@ -146,6 +156,7 @@ def report(
     publisher: Annotated[
         str, typer.Option("--publisher", metavar="NAME", help="Who answers for the numbers.")
     ] = "",
+    as_json: o.Json = False,  # noqa: FBT002
 ) -> None:
     """Write one page about a stored release that can be attached to an announcement.
 
@@ -155,8 +166,9 @@ def report(
     from discreet.curator.report import report as page  # noqa: PLC0415
 
     check_ending("--output", output, (".html",))
-    output.write_text(page(stored.record(), publisher=publisher), encoding="utf-8")
-    typer.echo(f"saved {output}", err=True)
+    found = stored.record()
+    output.write_text(page(found, publisher=publisher), encoding="utf-8")
+    _saved(output, found, as_json=as_json)
 
 
 @spread
@@ -197,3 +209,21 @@ def export(
         return
     output.write_text(text, encoding="utf-8", newline="")
     typer.echo(f"saved {output}", err=True)
+
+
+def schema(
+    form: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORM", help="release: what export writes; registry: with --registry."
+        ),
+    ],
+    as_json: o.Json = False,  # noqa: ARG001, FBT002 - it is JSON anyway
+) -> None:
+    """Print the JSON Schema of the form in which a release, or its entry in a registry, is written.
+
+    Example: [bold]discreet schema registry[/bold]
+    """
+    from discreet.curator.schemas import schema_text  # noqa: PLC0415
+
+    typer.echo(schema_text(form), nl=False)

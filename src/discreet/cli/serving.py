@@ -5,12 +5,15 @@ Tested by tests/cli/test_serving.py
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli import options as o
 from discreet.cli.options import Listening, spread
 from discreet.errors import ParameterError
 from discreet.exact import whole
@@ -43,6 +46,7 @@ def serve(
     demo: Annotated[  # noqa: FBT002
         bool, typer.Option("--demo", help="A made-up payroll with people to try it as.")
     ] = False,
+    as_json: o.Json = False,  # noqa: FBT002
 ) -> None:
     """Put the curator on a network: an API and a web page, for people who are not trusted.
 
@@ -66,19 +70,17 @@ def serve(
     if demo == (policy is not None):
         raise ParameterError("POLICY", None, "or --demo must be said, one of the two")
     path = _demo() if policy is None else policy
-    _ready(path)
+    made = _ready(path)
+    for words in made if not as_json else ():
+        typer.echo(words)
     many = whole(processes, name="--processes", at_least=1, at_most=64)
     settings = replace(listening.settings(read_policy(path).server), processes=many).checked()
     service = Made(path, settings=settings)
     password = _first_owner(service)
-    if demo:
-        _people(service)
-
-    def started(address: str) -> None:
-        typer.echo(f"Serving {path.name} at {address}  (Ctrl-C stops it)")
-        if password:
-            typer.echo(f"Sign in as {_FIRST} with this password, shown only now: {password}")
-
+    people = _people(service) if demo else []
+    for one in people if not as_json else ():
+        typer.echo("{role} {name}: password {password}  key {key}".format_map(one))
+    started = _started(path, password, made, people, as_json=as_json)
     if many == 1:
         run(service, started=started)
     else:
@@ -86,18 +88,39 @@ def serve(
         run_several(path, settings, started=started)
 
 
-def _ready(path: Path) -> None:
-    """Make what the first start needs: a policy without data, and the ledger."""
+def _started(
+    path: Path, password: str, made: list[str], people: list[dict[str, str]], *, as_json: bool
+) -> Callable[[str], None]:
+    """What is said once the server listens; to a machine it is everything, in one line."""
+    if password:
+        people = [{"role": "owner", "name": _FIRST, "password": password}, *people]
+
+    def started(address: str) -> None:
+        if as_json:
+            told = {"policy": str(path), "address": address, "made": made, "people": people}
+            typer.echo(json.dumps(told))
+            return
+        typer.echo(f"Serving {path.name} at {address}  (Ctrl-C stops it)")
+        if password:
+            typer.echo(f"Sign in as {_FIRST} with this password, shown only now: {password}")
+
+    return started
+
+
+def _ready(path: Path) -> list[str]:
+    """Make what the first start needs, a policy without data and the ledger; say what was made."""
     from discreet.curator.curator import Curator  # noqa: PLC0415
     from discreet.curator.policy.reading import read_policy  # noqa: PLC0415
 
+    made = []
     if not path.exists():
         path.write_text(_EMPTY.format(name=path.stem), encoding="utf-8")
-        typer.echo(f"Wrote {path.name}, a policy without data yet.")
+        made.append(f"Wrote {path.name}, a policy without data yet.")
     place = read_policy(path).ledger
     if not place.address.startswith("postgres") and not Path(place.address).exists():
         Curator.register(path)
-        typer.echo("Made its ledger.")
+        made.append("Made its ledger.")
+    return made
 
 
 def _first_owner(service: Service) -> str:
@@ -123,15 +146,16 @@ def _demo() -> Path:
     return folder / "policy.toml"
 
 
-def _people(service: Service) -> None:
+def _people(service: Service) -> list[dict[str, str]]:
     """Somebody of every role, to try the page as."""
     from discreet.curator.access import new_password  # noqa: PLC0415
 
-    there = {one.name for one in service.access.people}
+    made, there = [], {one.name for one in service.access.people}
     for name, role in (("alice", "analyst"), ("bob", "analyst"), ("audrey", "auditor")):
         if name in there:
             continue
         password = new_password()
         service.access.add(name, role, password=password, by="serve")  # type: ignore[arg-type]
         key = service.access.make_key(name, by="serve", label="demo")
-        typer.echo(f"{role} {name}: password {password}  key {key}")
+        made.append({"role": role, "name": name, "password": password, "key": str(key)})
+    return made

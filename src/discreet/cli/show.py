@@ -142,11 +142,12 @@ def show_demo(found: Demo, folder: Path) -> None:
 
 
 def _spent(account: Account) -> str:
-    """An account as a bar."""
+    """An account as a bar of what is spent."""
     share = account.spent.main / account.total.main if account.total.main else 1.0
     full = round(24 * share)
     bar = f"[cyan]{'█' * full}[/cyan][dim]{'░' * (24 - full)}[/dim]"
-    words = f"{account.left.said(account.accounting)} of {shown(account.total.value())} left"
+    total, left = shown(account.total.value()), shown(account.left.value())
+    words = f"{account.spent.said(account.accounting)} of {total} spent, {left} left"
     return f"{escape(account.name):<14} {bar}  {words}"
 
 

@@ -192,6 +192,7 @@ class Remote:
         column: str | None = None,
         key: str | None = None,
         with_what_is_left: bool = False,
+        search_again: bool = False,
         deadline: int | None = None,
     ) -> Record:
         """Charge the ledger, run the question, store its answer and return it, all at the server.
@@ -213,8 +214,12 @@ class Remote:
         body = self._body(question, dataset, block, price)
         if deadline is not None:
             body["deadline"] = deadline
-        if with_what_is_left:
-            body["with_what_is_left"] = True
+        for name, said in (
+            ("with_what_is_left", with_what_is_left),
+            ("search_again", search_again),
+        ):
+            if said:
+                body[name] = True
         asking = None if with_what_is_left else key or new_asking()
         return _record(self._wire.post("ask", body=body, asking=asking))
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypeVar
 
 from discreet.curator.answer import Answered, Finer, NoisyCells, answered, coarsened
 from discreet.curator.present import presented
@@ -32,6 +32,7 @@ from discreet.query.schema import Schema
 __all__ = ["Answering", "Audience", "Telling"]
 
 Audience = Literal["owner", "analyst"]
+Made = TypeVar("Made")
 _log = logging.getLogger("discreet.owner")
 _log.addHandler(logging.NullHandler())  # never to an analyst's terminal unless somebody says so
 
@@ -71,6 +72,7 @@ class Answering:
         audience: "owner", who may see a database's own errors, or "analyst", who may not.
         on_fault: told of every error that an analyst is not shown.
         seconds: the longest that the engine may take; longer is a failure.
+        as_agreed: raises what is a failure, too, after rows were read: that they were changed.
         faults: these errors.
     """
 
@@ -78,27 +80,39 @@ class Answering:
     audience: Audience = "owner"
     on_fault: Callable[[Exception], None] | None = None
     seconds: float | None = None
+    as_agreed: Callable[[], None] = lambda: None
     faults: list[Exception] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.audience not in ("owner", "analyst"):
             raise ParameterError("audience", self.audience, "must be 'owner' or 'analyst'")
 
-    def look(self, request: Request, statement: str) -> Sequence[Cells]:
-        """The exact integers; for an analyst a failing engine is an empty table."""
-        found = self._looked(request, statement)
-        return [{} for _ in request.parts] if found is None else found
-
     def _looked(self, request: Request, statement: str) -> Sequence[Cells] | None:
         """The exact integers; None where a failing engine has to be an empty table."""
         try:
             shown = self.audience == "owner" and self.seconds is None
-            return self.engine.run(request, statement, progress=shown, seconds=self.seconds)
+            found = self.engine.run(request, statement, progress=shown, seconds=self.seconds)
+            self.as_agreed()
+            return found  # noqa: TRY300 - all of it may fail
         except Exception as fault:
             if self.audience == "owner":
                 raise
             self.tell(fault)
             return None
+
+    def made(
+        self, request: Request, statement: str, finish: Callable[[Sequence[Cells]], Made]
+    ) -> Made:
+        """What is made of the exact integers; for an analyst a failure is an empty table."""
+        found = self._looked(request, statement)
+        try:
+            if found is not None:
+                return finish(found)
+        except Exception as fault:
+            if self.audience == "owner":
+                raise
+            self.tell(fault)
+        return finish([{} for _ in request.parts])
 
     def release(
         self, question: Priced, statement: str, source: Source, telling: Telling

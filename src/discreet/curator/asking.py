@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.curator.answering import Answering, Audience
 from discreet.curator.bind import bound
+from discreet.curator.found import PREFIX
+from discreet.curator.ledger.amounts import Amount
 from discreet.curator.policy.model import Dataset, Defaults
 from discreet.curator.questions import (
     Question,
@@ -22,9 +25,10 @@ from discreet.curator.questions import (
     unpriced,
     wanted_target,
 )
-from discreet.curator.search import Chosen, Search, next_search, supposed
+from discreet.curator.search import Search, next_search, supposed
 from discreet.engines.base import Engine
-from discreet.errors import NothingFoundError, QueryError
+from discreet.engines.state import Watched
+from discreet.errors import ChangedDataError, QueryError
 from discreet.exact import Exact
 from discreet.noise.source import Source
 from discreet.privacy.loss import PureLoss
@@ -32,16 +36,31 @@ from discreet.query.known import Reader
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target, priced
 from discreet.query.recent import Recent
-from discreet.query.request import Cells, Request
 from discreet.query.schema import Schema
+from discreet.query.words import meant
 
-__all__ = ["Asking", "Wanted", "named_dataset", "only_dataset", "priced_at", "wanting"]
+__all__ = [
+    "Asking",
+    "Given",
+    "Wanted",
+    "named_dataset",
+    "only_dataset",
+    "priced_at",
+    "retired_with",
+    "wanting",
+]
 
 _LEAST = 0.01
 """Seconds that a database always has: some take 0 for no limit."""
-Look = Callable[[Request, str], Sequence[Cells]]
 Wanted = Callable[[Plan, Schema], Target]
 """What a question may cost, once it is read."""
+
+
+class Given(NamedTuple):
+    """What came of a search: as text, and how many searches of the same were before it."""
+
+    text: str
+    turn: int = 0
 
 
 class Asking(Questions):
@@ -52,7 +71,13 @@ class Asking(Questions):
         block: which part; None for the dataset itself.
         confidence: of intervals.
         engine: reads other rows than those of the dataset's source, which is then not opened.
+
+    Attributes:
+        agreed: the state of its files that questions are answered from; None until it is known
+            which one that is. `discreet.curator.unchanged` decides.
     """
+
+    agreed: str | None = None
 
     def __init__(
         self,
@@ -75,6 +100,7 @@ class Asking(Questions):
         schema, found = opened()
         super().__init__(schema, found, confidence=confidence)
         self._opened = opened
+        self._watch()
         self.dataset, self.block = dataset, block
         self.version = part.version
         self.account = dataset.account(block)
@@ -83,6 +109,8 @@ class Asking(Questions):
         self._read: Recent[str, Plan] = Recent()
         self._reading = Reader(self._if_found)
         self.found: list[tuple[str, PureLoss]] = []
+        self.canon: list[str] = []
+        self.paid: list[tuple[str, Amount]] = []
         self._taken = 0.0
 
     @property
@@ -93,6 +121,22 @@ class Asking(Questions):
     def close(self) -> None:
         """Let go of the data."""
         self._engine.close()
+
+    def reopen(self) -> None:
+        """Open the data anew: files that were not there before are seen."""
+        self._engine.close()
+        self._engine = self._opened()[1]
+        self._watch()
+
+    def _watch(self) -> None:
+        files = self._engine.files
+        self.watched = Watched(files) if files else None
+
+    def _as_agreed(self) -> None:
+        """Refuse what was read of files that were changed meanwhile."""
+        agreed, watched = self.agreed, self.watched
+        if agreed is not None and watched is not None and watched.now() != agreed:
+            raise ChangedDataError("the files of the data were changed while they were read")
 
     @contextmanager
     def answering(
@@ -110,7 +154,7 @@ class Asking(Questions):
         keep the next question from its answer, and so tell of that row.
         """
         left = None if seconds is None else max(seconds - self._taken, _LEAST)
-        made = Answering(self._engine, audience, on_fault, left)
+        made = Answering(self._engine, audience, on_fault, left, self._as_agreed)
         failed, began = True, monotonic()
         try:
             yield made
@@ -118,8 +162,7 @@ class Asking(Questions):
         finally:
             if failed:
                 try:
-                    self._engine.close()
-                    self._engine = self._opened()[1]
+                    self.reopen()
                 except Exception as another:  # noqa: BLE001 - told by whoever asks next
                     made.tell(another)
             self._taken += monotonic() - began
@@ -129,12 +172,13 @@ class Asking(Questions):
     def begin(self) -> None:
         """Forget what was found for the question before: it may have been somebody else's.
 
-        So `found` holds what this question needed, in one order, in every process.
+        So `found` holds what this question needed, in one order, in every process, `canon` the
+        same for a question to be known again by, and `paid` what of that was charged with it.
         """
-        self._taken = 0.0
+        self._taken, self.paid = 0.0, []
         if self._schema is not self._base:
             self._declare(self._base)
-            self.found = []
+            self.found, self.canon = [], []
 
     def supposed(self, question: Question, wanted: Wanted) -> Priced:
         """The question at its price, as if all had been found: refused before a search is paid."""
@@ -161,24 +205,29 @@ class Asking(Questions):
     def search_key(self, search: Search) -> str:
         """The asking under which a search is stored: one for all who need it."""
         what = json.dumps([self.fingerprint, search.column, str(search.loss.epsilon)])
-        return f"find-{hashlib.sha256(what.encode()).hexdigest()[:32]}"
+        return f"{PREFIX}{hashlib.sha256(what.encode()).hexdigest()[:32]}"
 
-    def searched(self, search: Search, look: Look, source: Source) -> str:
+    def searched(self, search: Search, answering: Answering, source: Source) -> str:
         """Search, and what came of it, as text to be stored."""
-        (cells,) = look(search.request, self._engine.statement(search.request))
-        try:
-            return search.chosen(self._schema, cells, source).to_json()
-        except NothingFoundError as nothing:
-            return json.dumps({"nothing": str(nothing)})
+        statement = self._engine.statement(search.request)
+        finish = partial(search.told, schema=self._schema, source=source)
+        return answering.made(search.request, statement, finish)
 
-    def take(self, search: Search, text: str) -> None:
-        """Make what was found part of the declaration; NothingFoundError if nothing was."""
-        told = json.loads(text)
-        if "nothing" in told:
-            raise NothingFoundError(str(told["nothing"]))
-        chosen = Chosen.from_json(text)
+    def take(self, search: Search, given: Given, audience: Audience) -> None:
+        """Make what was found part of the declaration.
+
+        If nothing was, an owner gets NothingFoundError; for an analyst something public is taken
+        instead.
+        """
+        chosen = search.taken(given.text, audience)
         self._declare(search.applied(self._schema, chosen))
-        self.found.append((search.note(chosen), search.loss))
+        note = search.note(chosen)
+        self.found.append((note, search.loss))
+        self.canon.append(f"{note} [{given.turn}]" if given.turn else note)
+
+    def suppose(self, search: Search) -> None:
+        """Go on as if a search had found nothing, to tell what a question would cost."""
+        self._declare(search.applied(self._schema, search.instead))
 
 
 def priced_at(
@@ -237,18 +286,32 @@ def named_dataset(question: Question, datasets: Collection[str]) -> str:
         return str(table)
     if len(datasets) == 1:
         return only_dataset(datasets)
-    import sqlglot  # noqa: PLC0415 - only where it is needed
-    from sqlglot import exp  # noqa: PLC0415
+    from sqlglot import exp  # noqa: PLC0415 - only where it is needed
 
-    try:
-        tree = sqlglot.parse_one(question[:100_000], read="duckdb")
-        tables = {table.name for table in tree.find_all(exp.Table)}
-    except (sqlglot.errors.SqlglotError, RecursionError):
-        tables = set()
-    found = [name for name in datasets if name in tables]
-    if len(found) != 1:
+    from discreet.query.options import split  # noqa: PLC0415
+    from discreet.query.tree import statement, tokens_of  # noqa: PLC0415
+
+    tree = statement(split(tokens_of(question))[0], question)  # refused where it is no SQL
+    tables = list(dict.fromkeys(table.name for table in tree.find_all(exp.Table)))
+    found = [name for name in tables if name in datasets]
+    known = ", ".join(datasets)
+    if len(found) > 1:
         raise QueryError(
-            f"the question must be about one dataset of the policy: {', '.join(datasets)}; "
-            "say FROM with its name. Nothing was charged"
+            f"a question is about one dataset, and this one names {' and '.join(found)}: a join of "
+            "people with people would multiply their rows. Ask one after the other"
         )
-    return found[0]
+    if found:
+        return found[0]
+    if not tables:
+        raise QueryError(f"the question names no dataset; say FROM with one of: {known}")
+    wrong = tables[0][:60]
+    raise QueryError(f"there is no dataset {wrong!r}{meant(wrong, datasets)}; there are: {known}")
+
+
+def retired_with(dataset: Dataset, block: str | None) -> tuple[str, ...]:
+    """The budgets that end with a dataset and all its blocks, or with one of them."""
+    if block is not None and block not in dataset.blocks:
+        known = ", ".join(dataset.blocks) or "none"
+        raise QueryError(f"{dataset.name!r} has no block {block!r}; there are: {known}")
+    parts = [None, *dataset.blocks] if block is None else [block]
+    return tuple(dict.fromkeys(dataset.account(part) for part in parts))

@@ -9,21 +9,22 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from discreet.curator.asking import Asking
 from discreet.curator.combine import combined
+from discreet.curator.found import PREFIX, charged_words, found_record_of, searched_info
 from discreet.curator.kept import Kept
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.values import Charge, Claim, Done, Pending
-from discreet.curator.policy.model import Policy
+from discreet.curator.policy.model import Family, Policy
 from discreet.curator.record import Record
 from discreet.curator.release import Release
-from discreet.errors import ParameterError
+from discreet.errors import BudgetExceededError, ParameterError
 from discreet.query.explain import unit_words
 from discreet.query.plan import Plan, PostAggregate
 from discreet.query.price import Target
@@ -33,6 +34,7 @@ __all__ = [
     "OWNER",
     "Asked",
     "charges_of",
+    "check_may_ask",
     "claim_of",
     "counts_of",
     "digest_of",
@@ -48,6 +50,22 @@ OWNER = ""
 """Who asks if no analyst is named."""
 SHORTEST = 4
 """So many letters of a key say which one is meant."""
+
+
+def check_may_ask(policy: Policy, family: Family, who: str, today: Callable[[], date]) -> None:
+    """Refuse who has no allowance, and what is over."""
+    if who != OWNER and family.name not in policy.analysts[who].allowances:
+        raise _over(f"{who} has no allowance for {family.name}")
+    ends = {f"the family {family.name!r}": family.expires}
+    if who != OWNER:
+        ends[f"the analyst {who!r}"] = policy.analysts[who].expires
+    for what, last in ends.items():
+        if last is not None and today() > last:
+            raise _over(f"{what} could be asked until {last}")
+
+
+def _over(words: str) -> BudgetExceededError:
+    return BudgetExceededError(f"{words}; nothing was charged", asked=None, left=None, could=None)
 
 
 def charges_of(account: str, who: str, cost: Amount, *, shared: bool) -> tuple[Charge, ...]:
@@ -83,7 +101,7 @@ def key_of(key: str | None, who: str, ledger: str) -> str:
     named = key
     if who != OWNER:
         named = f"{key}-{digest_of({'who': who, 'key': key, 'ledger': ledger})[:8]}"
-    if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", named) or not key or key.startswith("find-"):
+    if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", named) or not key or key.startswith(PREFIX):
         raise ParameterError("key", key, "must be 1 to 55 letters, digits, _ and -")
     return named
 
@@ -124,7 +142,7 @@ def claim_of(  # noqa: PLR0913 - all that a claim says
     family = policy.families[asking.dataset.family]
     canon = digest_of({
         "data": asking.fingerprint,
-        "found": [note for note, _ in asking.found],
+        "found": asking.canon,
         "confidence": str(policy.defaults.confidence),
         **asked.canonical,
     })  # fmt: skip
@@ -140,6 +158,7 @@ def claim_of(  # noqa: PLR0913 - all that a claim says
         "price": list(asked.price),
         "policy": [version, policy.fingerprint],
         "software": f"discreet {VERSION}",
+        **searched_info(cost, asking.paid, family.accounting),
     }
     digest = digest_of({"canon": canon, "who": who, "cost": [cost.main, cost.delta]})
     return Claim(
@@ -167,7 +186,7 @@ def made_record(
         analyst=claim.analyst,
         software=f"discreet {VERSION}",
         unit=f"a person {unit_words(asking.schema)}",
-        cost=str(claim.info["cost"]),
+        cost=charged_words(claim.info),
     )
 
 
@@ -184,7 +203,7 @@ def own_record(found: Done) -> Record:
         own |= {
             "policy_version": version, "policy_fingerprint": fingerprint,
             "software": told["software"], "dataset": told["dataset"], "block": told["block"],
-            "data_version": told["version"],
+            "data_version": told["version"], "cost": charged_words(told),
         }  # fmt: skip
     return replace(record, **own, entry=found.seq, head=found.hash, release=release)
 
@@ -215,6 +234,8 @@ def handed_out(
 
 def record_of(ledger: Ledger, found: Done, *, alone: bool = False) -> Record:
     """A stored answer, as its asker was handed it; or alone, not improved by earlier ones."""
+    if found.key.startswith(PREFIX):
+        return found_record_of(found)
     record, counts = own_record(found), found.info.get("counts", ())
     if alone:
         return record
@@ -226,10 +247,13 @@ def found_record(ledger: Ledger, key: str, *, alone: bool = False) -> Record:
     done = ledger.answer(key)
     if done is None and len(key) >= SHORTEST:
         asked = (e.values()["key"] for e in ledger.entries() if e.kind in ("reserve", "hit"))
-        found = [one for one in asked if one.startswith(key) and not one.startswith("find-")]
+        found = [one for one in asked if one.startswith(key) and not one.startswith(PREFIX)]
         if len(found) > 1:
             raise ParameterError("release", key, f"could be any of {', '.join(found[:5])}")
         done = ledger.answer(found[0]) if found else None
+    if done is None and len(key) < SHORTEST:
+        problem = f"is no whole id, and too short for the beginning of one: say {SHORTEST} letters"
+        raise ParameterError("release", key, f"{problem} or more; `discreet ledger show` lists all")
     if done is None:
         raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists all")
     return record_of(ledger, done, alone=alone)

@@ -17,44 +17,51 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet.curator.answer import can_be_coarser
 from discreet.curator.answering import Answering, Audience, Telling
-from discreet.curator.asking import Asking, named_dataset, only_dataset, priced_at, wanting
+from discreet.curator.asking import (
+    Asking,
+    named_dataset,
+    only_dataset,
+    retired_with,
+    wanting,
+)
 from discreet.curator.claims import (
     OWNER,
     Asked,
-    charges_of,
+    check_may_ask,
     claim_of,
-    digest_of,
     found_record,
     handed_out,
     key_of,
     made_record,
     own_record,
 )
+from discreet.curator.free import Free
 from discreet.curator.gradual import finer_answer, finer_keys
 from discreet.curator.kept import Cells, Kept
-from discreet.curator.ledger.amounts import Amount, cost_of
+from discreet.curator.ledger.amounts import NOTHING, Amount, cost_of
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.registry import register, retire
+from discreet.curator.ledger.registry import opened_or_made, register, retire
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.values import Account, Claim, Done, Pending
-from discreet.curator.offer import largest, offering, widths
+from discreet.curator.offer import largest, offered, offering, short_of_people
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
 from discreet.curator.publications import Publications
-from discreet.curator.questions import Question, target_of, unpriced
+from discreet.curator.questions import Question, unpriced
 from discreet.curator.record import Record
 from discreet.curator.release import Release
+from discreet.curator.search import columns_read
+from discreet.curator.unchanged import insist_unchanged
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError, QueryError
 from discreet.exact import Exact
 from discreet.noise.source import KeyedSource
 from discreet.query.build import Query
-from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
 from discreet.query.render import question_sql
@@ -69,7 +76,7 @@ Making = Callable[[Pending, Answering], tuple[Release, Cells | None]]
 """Makes the answer to what was charged."""
 
 
-class Curator(Publications):
+class Curator(Free, Publications):
     """Answers questions under a policy, on its ledger.
 
     Args:
@@ -80,9 +87,11 @@ class Curator(Publications):
 
     Attributes:
         seconds: the longest that a database may take for a question; longer is a failure.
+        paid: what the last question took off the people's budget, or off an analyst's allowance.
     """
 
     seconds: float | None = None
+    paid = NOTHING
 
     def __init__(
         self,
@@ -112,6 +121,7 @@ class Curator(Publications):
         *,
         new_people: Collection[str] = (),
         more_budget: Collection[str] = (),
+        same_data: Collection[str] = (),
     ) -> tuple[int, list[str]]:
         """Make the ledger of a policy, or let it follow a changed one; its version, what changed.
 
@@ -119,21 +129,14 @@ class Curator(Publications):
             policy: the policy, or the path of its file.
             new_people: families that are new and hold other people than all before.
             more_budget: accounts whose total may rise.
+            same_data: datasets whose files were copied or touched, and whose rows are the same.
         """
         read = _read(policy)
-        place = read.ledger
-        there = place.address.startswith("postgres") or Path(place.address).exists()
-        opened = None
-        if there:
-            try:
-                opened = Ledger(place.address, head=place.head)
-            except LedgerError as error:
-                if "holds no ledger" not in str(error):
-                    raise
-        with opened or Ledger.create(place.address, head=place.head) as ledger:
+        with opened_or_made(read.ledger.address, read.ledger.head) as ledger:
             return register(
-                ledger, registration(read), new_people=new_people, more_budget=more_budget
-            )
+                ledger, registration(read), new_people=new_people, more_budget=more_budget,
+                same_data=same_data,
+            )  # fmt: skip
 
     def close(self) -> None:
         """Let go of the ledger, if it was opened here, and the data."""
@@ -154,38 +157,6 @@ class Curator(Publications):
         """Begin a question in the fluent form; hand it to `ask`."""
         name = dataset or only_dataset(self.policy.datasets)
         return Query(self._part(name, block).schema)
-
-    def explain(self, question: Question, /, *, dataset: str | None = None,
-                block: str | None = None, **price: Any) -> str:  # fmt: skip
-        """The question in words, with the statement that would run; free."""
-        asking = self._asking(question, dataset, block)
-        return asking.explain(question, **priced_at(self.policy.defaults, price))
-
-    def price(self, question: Question, /, *, dataset: str | None = None,
-              block: str | None = None, **price: Any) -> Price:  # fmt: skip
-        """The expected error of every number at a price; free."""
-        asking = self._asking(question, dataset, block)
-        return asking.price(question, **priced_at(self.policy.defaults, price))
-
-    def cost(self, question: Question, /, *, dataset: str | None = None,
-             block: str | None = None, **price: Any) -> Amount:  # fmt: skip
-        """What a question at a price would take off a budget; free."""
-        asking = self._asking(question, dataset, block)
-        plan, said = asking.plan(question), priced_at(self.policy.defaults, price)
-        target = target_of(plan, said.get("epsilon"), said.get("delta"), said.get("rho"))
-        return cost_of(
-            asking.losses(plan, target), self.policy.families[asking.dataset.family].accounting
-        )
-
-    def epsilon_for(self, question: Question, /, *, dataset: str | None = None,
-                    block: str | None = None, **accuracy: Any) -> Decimal:  # fmt: skip
-        """The least epsilon at which the answer is as accurate as asked; free."""
-        return self._asking(question, dataset, block).epsilon_for(question, **accuracy)
-
-    def plan(self, question: Question, /, *, dataset: str | None = None,
-             block: str | None = None) -> Plan:  # fmt: skip
-        """The question as a frozen value, under what is declared; free."""
-        return self._asking(question, dataset, block).plan(question)
 
     def reads(self, question: Question, /, *, dataset: str | None = None,
               block: str | None = None) -> Plan:  # fmt: skip
@@ -208,11 +179,13 @@ class Curator(Publications):
 
     def retire(self, dataset: str, block: str | None = None) -> tuple[str, ...]:
         """Seal the budgets behind a dataset, or one part: nothing is answered from it any more."""
-        found = self._dataset(dataset)
-        parts = [None, *found.blocks] if block is None else [block]
-        accounts = tuple(dict.fromkeys(found.account(part) for part in parts))
+        accounts = self.retiring(dataset, block)
         retire(self.ledger, *accounts)
         return accounts
+
+    def retiring(self, dataset: str, block: str | None = None) -> tuple[str, ...]:
+        """The budgets that `retire` would seal."""
+        return retired_with(self._dataset(dataset), block)
 
     # questions
 
@@ -232,6 +205,7 @@ class Curator(Publications):
         column: str | None = None,
         key: str | None = None,
         with_what_is_left: bool = False,
+        search_again: bool = False,
     ) -> Record:
         """Charge the ledger, run the question, store its answer and return it.
 
@@ -248,6 +222,7 @@ class Curator(Publications):
             column: for this column (without it: for all).
             key: names this asking: the same key again is the same asking, and is charged once.
             with_what_is_left: if the rest does not suffice, ask for less.
+            search_again: what has to be found, and was found before, is found and paid again.
         """
         asking = self._asking(question, dataset, block)
         family = self.policy.families[asking.dataset.family]
@@ -257,7 +232,7 @@ class Curator(Publications):
             problem = "names one price; it does not go with what is left, which changes"
             raise ParameterError("key", key, problem)
         self._may_ask(family, who)
-
+        self._insist_unchanged(asking)
         wanted = wanting(
             self.policy.defaults, epsilon=epsilon, delta=delta, rho=rho, within=within, rows=rows,
             column=column,
@@ -271,7 +246,7 @@ class Curator(Publications):
             )  # fmt: skip
         supposed = asking.supposed(question, wanted)  # refused here, nothing was searched for
         _cost(supposed, family)
-        plan, searched = self._ready(asking, question, family, who)
+        plan = self._ready(asking, question, who, named, again=search_again)
         target = wanted(plan, asking.schema)
         plan = unpriced(plan)  # the price is no part of it
         try:
@@ -282,9 +257,10 @@ class Curator(Publications):
                 smaller = self._coarser(asking, family, who, plan, target)
             if with_what_is_left and smaller is not None:
                 return self._answer(asking, family, who, plan, smaller, named)
-            level = self.policy.defaults.confidence
-            offer = "" if smaller is None else widths(asking, plan, smaller, confidence=level)
-            raise offering(refusal, smaller, offer, searched=searched) from None
+            level, offer = self.policy.defaults.confidence, None
+            if smaller is not None:
+                offer = offered(asking, plan, smaller, confidence=level)
+            raise offering(refusal, offer, searched=self.paid != NOTHING) from None
 
     def _answer(
         self, asking: Asking, family: Family, who: str, plan: Plan, target: Target, key: str, *,
@@ -300,10 +276,7 @@ class Curator(Publications):
             stored = self.ledger.finer(claim.canon, claim.size)
             finer = finer_keys(stored, asking, priced)
             claim = replace(claim, finer=finer) if finer else claim
-        return self._settled(
-            claim, asking,
-            lambda found, how: self._made(asking, (priced, statement), sql, found, how),
-        )  # fmt: skip
+        return self._settled(claim, asking, partial(self._made, asking, (priced, statement), sql))
 
     def _settled(self, claim: Claim, asking: Asking, make: Making) -> Record:
         """Charge, compute, store, hand out; or hand out what is stored already."""
@@ -331,7 +304,8 @@ class Curator(Publications):
         who = OWNER if analyst is None else self._known(analyst)
         named = key_of(key, who, self.ledger.uid)
         self._may_ask(family, who)
-        wanted = decide(asking)
+        self._insist_unchanged(asking)
+        wanted = self._decided(asking, decide, analyst)
         cost = cost_of([wanted.loss], family.accounting)
         asking.engine.ping()
         claim = claim_of(
@@ -345,6 +319,18 @@ class Curator(Publications):
             return wanted.released(answering, source, confidence=level, at=at), None
 
         return self._settled(claim, asking, make)
+
+    def _decided(
+        self, asking: Asking, decide: Callable[[Asking], Decided[Any]], analyst: str | None
+    ) -> Decided[Any]:
+        """What is published, under what the asker was given before, as far as it uses that."""
+        searches = self._searches(asking, analyst)
+        if not searches.given(asking):
+            return decide(asking)
+        used = columns_read(decide(asking).counted.request)
+        asking.begin()
+        searches.given(asking, only=used)
+        return replace(decide(asking), found=tuple(asking.found))
 
     def _made(
         self,
@@ -366,28 +352,33 @@ class Curator(Publications):
         return release, None if noisy is None else Cells(priced.target, noisy)
 
     def _reserve(self, claim: Claim, asking: Asking) -> Pending | Done:
-        """Charge; an analyst who is refused learns nothing of accounts that others share."""
+        """Charge; an analyst who is refused learns of accounts that others share what the policy
+        lets them know.
+        """
         try:
-            return self.ledger.reserve(claim)
+            found = self.ledger.reserve(claim)
         except BudgetExceededError as refusal:
             asked, who = refusal.asked, claim.analyst
             if who == OWNER or not isinstance(asked, Amount):
                 raise
-            if not asked.within(self._left(asking, who)):
+            accounts = self.ledger.accounts
+            if not asked.within(accounts[f"{asking.account}@{who}"].left):
                 raise
-            words = "the budget of these people does not suffice for this question"
-            if self.ledger.accounts[asking.account].sealed:
-                words = "these data were retired: no question is answered from them any more"
-        words += "; nothing was charged"
-        raise BudgetExceededError(words, asked=asked, left=None, could=None)
+        else:
+            self.paid += found.paid[0].amount if found.paid else NOTHING  # the asker's is first
+            return found
+        family = self.policy.families[asking.dataset.family]
+        raise short_of_people(asked, accounts[asking.account], tells_rest=family.tells_rest)
 
     def _handed_out(self, record: Record, claim: Claim) -> Record:
-        return handed_out(
-            self.ledger, record, canon=claim.canon, analyst=claim.analyst,
-            counts=claim.info["counts"],
-        )  # fmt: skip
+        who, counts = claim.analyst, claim.info["counts"]
+        return handed_out(self.ledger, record, canon=claim.canon, analyst=who, counts=counts)
 
     # which data
+
+    def _insist_unchanged(self, asking: Asking) -> None:
+        """Nothing is answered from files that are not those of their version."""
+        insist_unchanged(self.ledger, asking, policy=self.policy.fingerprint)
 
     def _dataset(self, name: str) -> Dataset:
         found = self.policy.datasets.get(name)
@@ -412,34 +403,19 @@ class Curator(Publications):
         return part
 
     def _ready(
-        self, asking: Asking, question: Question, family: Family, who: str
-    ) -> tuple[Plan, bool]:
-        """The plan, after what it needs and has to be found was found; whether that was charged."""
-        charged = False
+        self, asking: Asking, question: Question, who: str, key: str, *, again: bool
+    ) -> Plan:
+        """The plan, after what it needs and has to be found was found."""
+        audience: Audience = "owner" if who == OWNER else "analyst"
+        searches = self._searches(asking, None if who == OWNER else who)
         while (search := asking.search(question)) is not None:
-            cost, what = cost_of([search.loss], family.accounting), asking.search_key(search)
-            key = f"{what}-{digest_of({'who': who})[:12]}"
-            shared = family.releases == "public"
-            info = {
-                "find": search.column or "rows per person",
-                "dataset": asking.dataset.name,
-                "block": asking.block,
-                "cost": cost.said(family.accounting),
-            }
-            charges = charges_of(asking.account, who, cost, shared=shared)
-            claim = Claim(
-                key, key, what, cost.main, who, charges, self.policy.fingerprint, info, shared
-            )
-            asking.engine.ping()
-            found = self._reserve(claim, asking)
-            charged = True
-            if isinstance(found, Pending):
-                audience: Audience = "owner" if who == OWNER else "analyst"
-                with asking.answering(audience, self._on_fault, self.seconds) as answering:
-                    text = asking.searched(search, answering.look, KeyedSource(found.noise))
-                found = self.ledger.store(key, text, failed=bool(answering.faults))
-            asking.take(search, found.answer)
-        return asking.plan(question), charged
+            given = searches.found(
+                asking, search, lambda claim: self._reserve(claim, asking),
+                lambda: asking.answering(audience, self._on_fault, self.seconds),
+                key=key, again=again,
+            )  # fmt: skip
+            asking.take(search, given, audience)
+        return asking.plan(question)
 
     # who, and how much
 
@@ -450,20 +426,8 @@ class Curator(Publications):
         return analyst
 
     def _may_ask(self, family: Family, who: str) -> None:
-        if who != OWNER and family.name not in self.policy.analysts[who].allowances:
-            raise BudgetExceededError(
-                f"{who} has no allowance for {family.name}; nothing was charged",
-                asked=None, left=None, could=None,
-            )  # fmt: skip
-        ends = {f"the family {family.name!r}": family.expires}
-        if who != OWNER:
-            ends[f"the analyst {who!r}"] = self.policy.analysts[who].expires
-        for what, last in ends.items():
-            if last is not None and self._today() > last:
-                raise BudgetExceededError(
-                    f"{what} could be asked until {last}; nothing was charged",
-                    asked=None, left=None, could=None,
-                )  # fmt: skip
+        self.paid = NOTHING  # so far
+        check_may_ask(self.policy, family, who, self._today)
 
     def _today(self) -> date:
         """Never before the last entry of the log, whatever the clock says."""
@@ -472,15 +436,14 @@ class Curator(Publications):
         written = [datetime.fromisoformat(at).date() for at in times]
         return max([self._clock().date(), *written])
 
-    def _left(self, asking: Asking, who: str) -> Amount:
-        """What the asker may know of: the people's budget, or an analyst's own allowance."""
-        name = asking.account if who == OWNER else f"{asking.account}@{who}"
-        return self.ledger.accounts[name].left
-
     def _coarser(
         self, asking: Asking, family: Family, who: str, plan: Plan, target: Target
     ) -> Target | None:
-        left, accounting = self._left(asking, who), family.accounting
+        accounts, accounting = self.ledger.accounts, family.accounting
+        left = accounts[asking.account].left
+        if who != OWNER:  # who may not know what others have left
+            own = accounts[f"{asking.account}@{who}"].left
+            left = own.least(left) if family.tells_rest else own
         return largest(
             asking, plan, target, lambda found: cost_of(found.losses, accounting).within(left),
             left=left.value(), adds_up=accounting == "pure" or target.rho is not None,

@@ -83,14 +83,7 @@ class Decided(ABC, Generic[_Counted]):
 
     def looked(self, answering: Answering, finish: Callable[[Sequence[Cells]], _Made]) -> _Made:
         """What is made of the exact cells. For an analyst a failure is an empty table."""
-        parts = answering.look(self.counted.request, self.statement)
-        try:
-            return finish(parts)
-        except Exception as fault:
-            if answering.audience == "owner":
-                raise
-            answering.tell(fault)
-        return finish([{} for _ in self.counted.request.parts])
+        return answering.made(self.counted.request, self.statement, finish)
 
     @property
     def price(self) -> dict[str, Fraction]:

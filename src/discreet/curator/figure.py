@@ -1,9 +1,9 @@
 """A picture of a release: its numbers as bars or lines, its intervals as whiskers or bands.
 
-What is drawn follows from the keys. No key: one bar. A key that is a date, or a number with many
-values: a line with a band. Any other: bars, lying down where labels are long or many. Two keys: one
-is the colour, or a panel each where it has many values. Of many groups the largest are drawn, and
-the figure says so.
+What is drawn follows from the keys. No key: one bar. A key that is a bin of a number: bars from
+where it begins to where it ends. One that is a date, or a number with many values: a line with a
+band. Any other: bars, lying down where labels are long or many. Two keys: one is the colour, or a
+panel each where it has many values. Of many groups the largest are drawn, and the figure says so.
 
 Keys may hold anything that people wrote into the data. They are never used as names of fields, and
 "<" before a letter, "/", "!" or "?" is parted from it by an invisible joiner, so that no text can
@@ -21,6 +21,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.curator.binned import Bins, bins_of
 from discreet.curator.frames import library
 from discreet.curator.one_level import finest
 from discreet.curator.printed import confidence_of, key_text, sentence
@@ -53,11 +54,12 @@ class Axis:
     name: str
     scale: str  # "nominal", "ordinal", "quantitative" or "temporal"
     labels: list[Any]
+    bins: Bins | None = None
 
     @property
     def is_line(self) -> bool:
         """Whether neighbouring values are joined by a line."""
-        return self.scale in ("quantitative", "temporal")
+        return self.bins is None and self.scale in ("quantitative", "temporal")
 
     def lies_down(self, width: int = WIDE) -> bool:
         """Whether bars have to lie down because the labels would not fit side by side."""
@@ -163,7 +165,12 @@ def _picture(release: Release, name: str) -> Picture:
         main = _axis(points, "main", keys[along], columns[along])
         split = _axis(points, "split", keys[1 - along], columns[1 - along], discrete=True)
     elif len(keys) == 1:
-        main = _axis(points, "main", keys[0], columns[0])
+        bins = bins_of(release)
+        main = (
+            _axis(points, "main", keys[0], columns[0])
+            if bins is None or bins.key != keys[0]
+            else _binned(points, bins, columns[0])
+        )
     else:
         joined: list[Value] = [" · ".join(map(key_text, place)) or name for place in places]
         main = _axis(points, "main", ", ".join(keys), joined)
@@ -204,6 +211,18 @@ def _axis(
     return Axis(field, _text(name), scale, list(labels.values()))
 
 
+def _binned(points: list[Point], bins: Bins, lows: list[Value]) -> Axis:
+    """An axis of bins: every point knows its ends, and its middle for the whiskers."""
+    width = float(bins.width)
+    for point, low in zip(points, lows, strict=True):
+        begin = _number(low)
+        point["main"] = begin
+        point["end"] = None if begin is None else begin + width
+        point["middle"] = None if begin is None else begin + width / 2
+        point["label"] = bins.label(low)
+    return Axis("main", _text(bins.column), "quantitative", [], bins)
+
+
 def _labels(values: list[Value]) -> dict[Any, str]:
     """A label for each different value, no two alike; numbers and dates in their order."""
     different: list[Any] = list(dict.fromkeys((type(value), value) for value in values))
@@ -221,7 +240,7 @@ def _labels(values: list[Value]) -> dict[Any, str]:
 def _fewer(picture: Picture) -> Picture:
     """Leave out what cannot be drawn well, and say so: the largest groups stay."""
     points, main, split, told = picture.points, picture.main, picture.split, list(picture.told)
-    if main.is_line:
+    if main.is_line or main.bins is not None:
         points = [point for point in points if point["main"] is not None]
         if len(points) < len(picture.points):
             told.append(f"The group without {main.name} is not drawn.")
@@ -251,7 +270,9 @@ def _title(alt: Any, release: Release, picture: Picture) -> Any:
     """What is shown, the question, the promise, and what the intervals cover."""
     by = [axis.name for axis in (picture.main, picture.split) if axis is not None and axis.name]
     head = f"{picture.column} by {' and '.join(by)}" if by else picture.column
-    question = textwrap.wrap(_text(" ".join(release.sql.split()), 400), LINE)
+    bins = bins_of(release)
+    asked = release.sql if bins is None else f"{bins.words()}: {bins.question}"
+    question = textwrap.wrap(_text(" ".join(asked.split()), 400), LINE)
     lines = question[:3]
     if len(question) > 3:
         lines[-1] += " …"
@@ -271,6 +292,8 @@ def _drawn(alt: Any, picture: Picture) -> Any:
         colours = 1 if split is None else len(split.labels)
         down = main.lies_down()
         layers = _lines(alt, picture, split) if main.is_line else _bars(alt, picture, split, down)
+        if main.bins is not None:
+            layers = _histogram(alt, picture, main.bins)
         width, height = _size(main, colours, down=down)
         return alt.layer(*layers, data=data).properties(width=width, height=height)
     down = main.lies_down(PANEL)
@@ -297,6 +320,8 @@ def _size(main: Axis, colours: int, *, down: bool) -> tuple[int, int]:
     many = max(1, len(main.labels))
     if down:
         return WIDE - 120, max(40, many * max(19, 11 * colours + 8))
+    if main.bins is not None:
+        return WIDE, 260
     if main.is_line or main.scale == "ordinal":
         return WIDE if many > 4 else 320, 260
     return min(WIDE, max(160, many * max(64, 26 * colours + 16))), 260
@@ -337,6 +362,32 @@ def _bars(alt: Any, picture: Picture, colour: Axis | None, down: bool) -> list[A
             cap = known.mark_tick(color=DARK, thickness=1.4, size=7, opacity=1)
             at = {across: value(field=end, type="quantitative")}
             layers.append(cap.encode(**place, **at))
+    return layers
+
+
+def _histogram(alt: Any, picture: Picture, bins: Bins) -> list[Any]:
+    """Bars over the bins, and whiskers in their middle."""
+    ends = [end for p in picture.points for end in (p["main"], p["end"])] or [0.0, 1.0]
+    x = alt.X(
+        field="main", type="quantitative", title=_text(bins.words()),
+        axis=alt.Axis(format=",.12~g", grid=False, tickCount=9, labelOverlap=True),
+        scale=alt.Scale(domain=[min(ends), max(ends)], nice=False),
+    )  # fmt: skip
+    bars = alt.Chart().encode(
+        x=x, x2=alt.X2(field="end"), y=_value(alt, alt.Y, picture, stack=None), y2=alt.datum(0),
+        tooltip=_tooltip(alt, picture),
+    )  # fmt: skip
+    known = alt.Chart().transform_filter(HAS_INTERVAL)
+    place = {"x": alt.X(field="middle", type="quantitative")}
+    rule = known.mark_rule(color=DARK, strokeWidth=1.4 if len(picture.points) <= MOST_BARS else 0.7)
+    low, high = alt.Y(field="low", type="quantitative"), alt.Y2(field="high")
+    layers = [
+        bars.mark_bar(color=BAR, stroke="white", strokeWidth=0.6),
+        rule.encode(**place, y=low, y2=high),
+    ]
+    for end in ("low", "high") if len(picture.points) <= MOST_BARS else ():
+        cap = known.mark_tick(color=DARK, thickness=1.4, size=7, opacity=1, orient="horizontal")
+        layers.append(cap.encode(**place, y=alt.Y(field=end, type="quantitative")))
     return layers
 
 
@@ -388,6 +439,8 @@ def _colour(alt: Any, colour: Axis | None) -> dict[str, Any]:
 def _tooltip(alt: Any, picture: Picture) -> list[Any]:
     main, split = picture.main, picture.split
     shown = [alt.Tooltip(field="main", type=main.scale, title=main.name or picture.column)]
+    if main.bins is not None:
+        shown = [alt.Tooltip(field="label", type="nominal", title=main.name)]
     if split is not None:
         shown.append(alt.Tooltip(field="split", type="nominal", title=split.name))
     for field, title in (("value", picture.column), ("low", "low"), ("high", "high")):

@@ -97,7 +97,7 @@ def bounds_from(
     if not used:
         raise NothingFoundError(
             f"no bounds of {column!r} stand out from the noise at epsilon {shown(epsilon)}, which "
-            "was spent; declare dp.Bounds(low, high), or find them with a larger epsilon"
+            "was spent; declare them, or find them with a larger epsilon"
         )
     grid = _provisional(schema, column).grid
     outer = [edges[0] * 2, *edges, edges[-1] * 2]
@@ -140,7 +140,7 @@ def rows_from(unit: PerPerson, cells: Cells, epsilon: Fraction, source: Source) 
     if not any(sure):
         raise NothingFoundError(
             f"no number of rows per person stands out from the noise at epsilon {shown(epsilon)}, "
-            "which was spent; declare max_rows=..., or find it with a larger find_epsilon"
+            "which was spent; declare max_rows, or find it with a larger find_epsilon"
         )
     return _covering(sure)
 

@@ -3,22 +3,29 @@
 An offer is a price that fits into what is left, rounded down to three digits, so that it can be
 typed. Where prices add up, what is left is the price; where they do not (a budget in rho, a price
 in epsilon), it is searched for. If delta is what is short, smaller ones are tried.
+
+Whose rest: an analyst is told of the own allowance, and of the people's budget only where the
+policy says `tells_rest = true` (docs/decisions/0014).
 Tested by tests/curator/test_offer.py
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
+from discreet.curator.ledger.amounts import Amount, told_apart
+from discreet.curator.ledger.values import Account
 from discreet.curator.questions import Questions, rounded_down
 from discreet.errors import BudgetExceededError, DiscreetError
-from discreet.query.explain import figure, price_of
+from discreet.query.explain import PriceLine, figure, price_of
 from discreet.query.plan import Plan
 from discreet.query.price import Priced, Target
 
-__all__ = ["largest", "offering", "widths"]
+__all__ = ["Offer", "largest", "offered", "offering", "short_of_people"]
 
 _STEPS = 24
 _DELTAS = 8
@@ -90,29 +97,85 @@ def _searched(tried: Callable[[Fraction], Target | None], most: Fraction, found:
     return found
 
 
-def widths(questions: Questions, plan: Plan, target: Target, *, confidence: Fraction) -> str:
-    """How accurate the numbers of a question would be, in words: ": n within 10"; or nothing."""
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A question at a price that fits.
+
+    Attributes:
+        target: the price.
+        confidence: with which the numbers are as accurate as the lines say.
+        lines: how far off each number would be.
+    """
+
+    target: Target
+    confidence: Fraction
+    lines: tuple[PriceLine, ...]
+
+    def errors(self) -> str:
+        """How far off the numbers would be, in words: ": n within 10"; or nothing."""
+        said = [f"{line.name} {told}" for line in self.lines if (told := _off(line))]
+        return f": {', '.join(said)}" if said else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; exact numbers as text."""
+        price = {"epsilon": self.target.epsilon, "delta": self.target.delta, "rho": self.target.rho}
+        told = {name: str(number) for name, number in price.items() if number is not None}
+        columns = [line.to_dict() for line in self.lines]
+        return {**told, "confidence": str(self.confidence), "columns": columns}
+
+
+def _off(line: PriceLine) -> str:
+    return line.note if line.half_width is None else f"within {figure(line.half_width)}"
+
+
+def offered(questions: Questions, plan: Plan, target: Target, *, confidence: Fraction) -> Offer:
+    """A question at a price, with the errors that it would have."""
     priced, _ = questions.priced(plan, target)
-    price = price_of(priced, confidence=confidence)
-    said = [f"{x.name} within {figure(x.half_width)}" for x in price if x.half_width]
-    return f": {', '.join(said)}" if said else ""
+    return Offer(target, confidence, price_of(priced, confidence=confidence).lines)
 
 
 def offering(
-    refusal: BudgetExceededError, smaller: Target | None, errors: str, *, searched: bool
+    refusal: BudgetExceededError, offer: Offer | None, *, searched: bool
 ) -> BudgetExceededError:
     """The refusal, with what the rest would still buy, and what was charged before it.
 
     Args:
         refusal: what was refused.
-        smaller: a price that fits; None for none.
-        errors: how far off the answer would be at that, in words.
+        offer: what could be answered; None for nothing.
         searched: whether something had to be found for the question, which was charged.
     """
-    words, could = str(refusal), None
+    words, could, told = str(refusal), None, dict(refusal.told)
     if searched:
+        told["charged"] = True
         words += " for the question itself; what had to be found for it is charged, and kept"
-    if smaller is not None:
-        words += f". With {smaller} it could be answered{errors} (--with-what-is-left asks it)"
-        could = smaller.epsilon if smaller.epsilon is not None else smaller.rho
-    return BudgetExceededError(words, asked=refusal.asked, left=refusal.left, could=could)
+    if offer is not None:
+        price = offer.target
+        words += f". With {price} it could be answered{offer.errors()} "
+        words += "(--with-what-is-left asks it)"
+        could = price.epsilon if price.epsilon is not None else price.rho
+        told["offer"] = offer.to_dict()
+    return BudgetExceededError(
+        words, asked=refusal.asked, left=refusal.left, could=could, told=told
+    )
+
+
+def short_of_people(asked: Amount, people: Account, *, tells_rest: bool) -> BudgetExceededError:
+    """What an analyst is told whose own allowance suffices, where the people's budget does not.
+
+    Args:
+        asked: what the question costs.
+        people: their account.
+        tells_rest: whether the policy lets analysts know what is left of it.
+    """
+    words, left = "the budget of these people does not suffice for this question", None
+    kind = people.accounting
+    told = {"cost": asked.to_dict(kind)}
+    if people.sealed:
+        words = "these data were retired: no question is answered from them any more"
+    elif tells_rest:
+        left = people.left
+        told["left"] = left.to_dict(kind)
+        cost, rest = told_apart(asked, left, kind)
+        words = f"this question costs {cost}, and of the budget of these people {rest} is left"
+    words += "; nothing was charged"
+    return BudgetExceededError(words, asked=asked, left=left, could=None, told=told)

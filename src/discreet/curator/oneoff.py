@@ -3,16 +3,25 @@
 `payroll.csv.ledger` is made at the first question, with a total that stays until the owner raises
 it. Each question declares the columns that it needs; declaring others, or other bounds, is a new
 version of the same policy for the same people, and creates no budget.
+
+A state of the file is a version of the data. Its name is a hash of size and time with the ledger's
+own secret number: it is printed in reports, and a size would tell of the rows. The name of the file
+is all that says whose budget it is: under another name it is another file, with a budget of its
+own, which nothing here can prevent. So whoever makes a ledger is told, and told of ledgers whose
+file is gone.
 Tested by tests/curator/test_oneoff.py
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from discreet.curator.asking import Asking
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Limit, limit_of
 from discreet.curator.ledger.ledger import Ledger
@@ -20,11 +29,13 @@ from discreet.curator.ledger.registry import register
 from discreet.curator.policy.model import Dataset, Defaults, Family, Policy
 from discreet.curator.policy.model import Ledger as Place
 from discreet.curator.policy.registration import registration
-from discreet.errors import ParameterError
+from discreet.engines.sources import FILES, files_of
+from discreet.engines.state import Watched
+from discreet.errors import ChangedDataError, ParameterError
 from discreet.exact import Exact
 from discreet.query.schema import MOST_ROWS, PerPerson, PerRow, Unit, declared
 
-__all__ = ["DEFAULT_BUDGET", "open_file"]
+__all__ = ["DEFAULT_BUDGET", "OfFile", "open_file", "orphans"]
 
 DEFAULT_BUDGET = 10
 """The total epsilon of a file for which nobody said another."""
@@ -41,7 +52,7 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
     budget: Exact | None = None,
     table: str | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Curator:
+) -> OfFile:
     """A curator over one file.
 
     Args:
@@ -65,13 +76,13 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
         unit = PerPerson(person, max_rows=max_rows, max_groups=max_groups)
     elif max_rows is not None or max_groups is not None:
         raise ParameterError("max_rows", max_rows, "needs person: the column that names them")
-    opened = Ledger if Path(place.address).exists() else Ledger.create
-    ledger = opened(place.address, head=place.head)
+    is_new = not Path(place.address).exists()
+    ledger = (Ledger.create if is_new else Ledger)(place.address, head=place.head)
     try:
         limit = _limit(ledger, budget)
         dataset = Dataset(
             name=_name(file, table), family=_FAMILY, source=str(file), table=table,
-            version=_state(file), unit=unit,
+            version=_version(ledger, file), unit=unit,
             columns={name: declared(name, said) for name, said in columns.items()},
             lookups={}, row_limit=MOST_ROWS, options=dict(options or {}), blocks={},
             folder=file.parent,
@@ -80,20 +91,47 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
             folder=file.parent, ledger=place, families={_FAMILY: Family(_FAMILY, limit)},
             analysts={}, datasets={dataset.name: dataset}, defaults=Defaults(),
         )  # fmt: skip
-        register(ledger, registration(policy))
-        return _OfFile(policy, ledger=ledger)
+        register(ledger, replace(registration(policy), data=()))  # a version says its state
+        made = OfFile(policy, ledger=ledger)
+        made.is_new = is_new
+        return made  # noqa: TRY300 - all of it may fail
     except BaseException:
         ledger.close()
         raise
 
 
-class _OfFile(Curator):
-    """A curator whose ledger was opened for it: nobody else will close it."""
+class OfFile(Curator):
+    """A curator of a bare file. Its ledger was opened for it: nobody else will close it.
+
+    Attributes:
+        is_new: whether the ledger was made just now.
+    """
+
+    is_new = False
 
     def close(self) -> None:
         """Let go of the ledger and the data."""
         self.ledger.close()
         super().close()
+
+    def _insist_unchanged(self, asking: Asking) -> None:
+        """Nothing is answered from another state than the one that was opened."""
+        state = None if asking.watched is None else asking.watched.now()
+        if state is None or _named(self.ledger, state) != asking.version:
+            raise ChangedDataError("the file has just changed; ask again. Nothing was charged")
+        asking.agreed = state
+
+
+def orphans(path: str | Path) -> list[str]:
+    """Ledgers of data files beside a file that are gone: they may have been renamed.
+
+    A policy's ledger has no such name.
+    """
+    folder = Path(path).resolve().parent
+    found = (one.name.removesuffix(".ledger") for one in folder.glob("*.ledger"))
+    return sorted(
+        name for name in found if name.endswith(tuple(FILES)) and not (folder / name).exists()
+    )
 
 
 def _limit(ledger: Ledger, budget: Exact | None) -> Limit:
@@ -110,10 +148,16 @@ def _limit(ledger: Ledger, budget: Exact | None) -> Limit:
     return limit_of(epsilon=account.total.value())
 
 
-def _state(file: Path) -> str:
-    """A name for what the file holds now: a changed file is other data."""
-    told = file.stat()
-    return f"{told.st_size}-{told.st_mtime_ns}"
+def _version(ledger: Ledger, file: Path) -> str:
+    """A name for what the file, or the folder, holds now: a changed file is other data."""
+    files = files_of(str(file))
+    state = Watched(files).now() if files else None
+    return "" if state is None else _named(ledger, state)
+
+
+def _named(ledger: Ledger, state: str) -> str:
+    """A state's name; who does not have the ledger cannot try states out."""
+    return hashlib.sha256(f"{ledger.uid}:{state}".encode()).hexdigest()[:16]
 
 
 def _name(file: Path, table: str | None) -> str:

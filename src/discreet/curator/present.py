@@ -70,7 +70,7 @@ def presented(
         mechanisms=mechanisms,
         confidence=confidence,
         covers=question.once("covers", lambda: _covers(question)),
-        notes=(*(note for note, _ in found_before), *_notes(question, found)),
+        notes=(*(note for note, _ in found_before), *_notes(question, found, confidence)),
         asked_at=asked_at,
     )
 
@@ -142,9 +142,25 @@ def _left_out(plan: Plan) -> list[str]:
     if not names:
         return []
     listed = " or ".join(names)
-    return [
-        f"rows whose {listed} is missing, or not declared, are in no group (other=True adds one)"
-    ]
+    return [f"rows whose {listed} is missing, or not declared, are in no group"]
+
+
+def _ranks(question: Priced, confidence: Fraction) -> list[str]:
+    """Why a quantile has no interval, and how far off it is instead."""
+    found = []
+    for output in question.plan.outputs:
+        wanted = output.value.aggregate if isinstance(output.value, PostAggregate) else None
+        if wanted is None or wanted.level is None:
+            continue
+        measured = question.home[wanted]
+        if measured is not None:
+            ranks = float(rank_error(measured, wanted.level, confidence))
+            found.append(
+                f"{output.name} has no interval: how far off a quantile is depends on the data. "
+                f"With {shown(confidence * 100)} % confidence it is within {ranks:,.1f} rows of "
+                "the true rank"
+            )
+    return found
 
 
 def _extremes(plan: Plan) -> list[str]:
@@ -166,7 +182,7 @@ def _guarantee(question: Priced, before: Sequence[PureLoss]) -> Guarantee:
     return sequential(question.guarantee, *(PureDP(loss.epsilon, neighbours) for loss in before))
 
 
-def _notes(question: Priced, found: Answered) -> tuple[str, ...]:
+def _notes(question: Priced, found: Answered, confidence: Fraction) -> tuple[str, ...]:
     notes = []
     if not question.losses:
         notes.append("nothing was charged: the answer is public")
@@ -175,6 +191,7 @@ def _notes(question: Priced, found: Answered) -> tuple[str, ...]:
     else:
         notes += _left_out(question.plan)
     notes += _extremes(question.plan)
+    notes += _ranks(question, confidence)
     if question.selection is not None:
         chosen = question.selection
         sure = 2 * chosen.threshold + 1 if question.counts_keys else chosen.sure_from

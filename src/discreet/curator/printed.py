@@ -17,6 +17,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, TypeGuard
 
+from discreet.curator.binned import bins_of
 from discreet.curator.one_level import is_rollup
 from discreet.curator.values import Interval, Value, kind_of, shortened, visible, width_of
 from discreet.exact import shown
@@ -53,7 +54,10 @@ class Block:
 
 
 def key_texts(release: Release, name: str, most: int | None = None) -> list[str]:
-    """The first keys of a column; in a roll-up an empty one stands for all of its values."""
+    """The first keys of a column: of a bin both ends; in a roll-up an empty one stands for all."""
+    bins = bins_of(release)
+    if bins is not None and bins.key == name:
+        return [bins.label(value) for value in release[name][:most]]
     missing = "(all)" if is_rollup(release) else "(none)"
     return [missing if value is None else key_text(value) for value in release[name][:most]]
 
@@ -227,6 +231,9 @@ def _footer(release: Release) -> list[str]:
         first += f" Each interval has {confidence_of(release)} confidence. "
         first += sentence(visible(release.covers))
     lines = [first]
+    bins = bins_of(release)
+    if bins is not None:
+        lines.append(f"{visible(bins.key)}: {bins.words()}; an edge is in the bin above.")
     if release.steps:
         lines.append(f"Free steps since: {', '.join(map(visible, release.steps))}.")
     lines += [f"Note: {sentence(visible(note))}" for note in release.notes]
@@ -270,7 +277,7 @@ def _column_words(release: Release, name: str) -> str:
         return said + visible(release.mechanisms.get(name, "a group key")) + "."
     said += visible(release.mechanisms.get(name, "computed from released numbers"))
     if name in release.raw:
-        said += "; the values before rounding and clamping are in .raw"
+        said += "; what it was before rounding and clamping is kept beside it, as raw"
     return said + "."
 
 

@@ -5,8 +5,8 @@ of the ledger. The one thing that not everybody need see is the name of the anal
 `to_registry` leaves out.
 
 The stored form is "discreet-record/1": complete, so that reading it back gives an equal record, and
-strict, so that what a reader does not know is refused and never guessed. `SCHEMA_JSON` describes it
-for other programs.
+strict, so that what a reader does not know is refused and never guessed. What a registry gets is
+"discreet-registry/1". `discreet.curator.schemas` describes both for other programs.
 Tested by tests/curator/test_record.py
 """
 
@@ -22,15 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from discreet.curator.release import Release
-from discreet.curator.stored import SCHEMA as RELEASE_SCHEMA
 from discreet.curator.stored import as_line, in_one_line, read_json
 from discreet.errors import DiscreetError, ParameterError
 from discreet.exact import written
 from discreet.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, RandomDP, RenyiDP
 
-__all__ = ["SCHEMA", "SCHEMA_JSON", "Record"]
+__all__ = ["REGISTRY", "SCHEMA", "Record"]
 
-SCHEMA = "discreet-record/1"
+SCHEMA, REGISTRY = "discreet-record/1", "discreet-registry/1"
 _ID = r"[0-9A-Za-z_-]{1,64}"
 _HASH = r"[0-9a-f]{64}"
 _RELATIONS = {
@@ -156,6 +155,7 @@ class Record:
 
         Nothing here is private, and who asked is left out. The fields:
 
+        * schema: "discreet-registry/1", the name of this form.
         * record: the id, to find the release by.
         * title: what was released, in the owner's words, or the names of its columns and keys.
         * publisher: who answers for it, in the owner's words; None where nobody said.
@@ -184,6 +184,7 @@ class Record:
         columns = ", ".join(name for name in release.columns if name not in release.keys)
         by = f" by {', '.join(release.keys)}" if release.keys else ""
         return {
+            "schema": REGISTRY,
             "record": self.id,
             "title": title or f"{columns}{by}, from {self.dataset}",
             "publisher": publisher or None,
@@ -243,116 +244,3 @@ def _parameters(guarantee: Guarantee) -> dict[str, Any]:
 
 def _text(number: Any) -> str:
     return written(number).strip("'")
-
-
-def _object(properties: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """An object with exactly these fields."""
-    told = {"type": "object", "properties": dict(properties), "required": list(properties)}
-    return {**told, "additionalProperties": False, **more}
-
-
-_STRING = {"type": "string"}
-_STRINGS = {"type": "array", "items": _STRING}
-_RATIONAL = {"type": "string", "pattern": r"^[0-9]+(/[1-9][0-9]*)?$"}
-_RELATION = {"enum": ["add_or_remove", "replace"]}
-_VALUE = {"$ref": "#/$defs/value"}
-
-
-def _promise(kind: str, **parameters: Any) -> dict[str, Any]:
-    fixed = {"neighbours": _RELATION, "words": _STRING}
-    return _object({"kind": {"const": kind}, **parameters, **fixed})
-
-
-_PAIRS = {
-    "type": "array",
-    "minItems": 1,
-    "items": {"type": "array", "items": _RATIONAL, "minItems": 2, "maxItems": 2},
-}
-_RELEASE = _object(
-    {
-        "schema": {"const": RELEASE_SCHEMA},
-        "sql": _STRING,
-        "asked_at": {"type": "string", "description": "ISO 8601, in UTC"},
-        "guarantee": {"$ref": "#/$defs/guarantee"},
-        "losses": {"type": "array", "items": {"$ref": "#/$defs/loss"}},
-        "confidence": _RATIONAL,
-        "covers": _STRING,
-        "notes": _STRINGS,
-        "steps": _STRINGS,
-        "columns": {"type": "array", "items": {"$ref": "#/$defs/column"}},
-        "rows": {"type": "array", "items": {"type": "array", "items": _VALUE}},
-        "intervals": {
-            "type": "object",
-            "additionalProperties": {"type": "array", "items": {"$ref": "#/$defs/interval"}},
-        },
-        "raw": {"type": "object", "additionalProperties": {"type": "array", "items": _VALUE}},
-    }
-)
-_KINDS = ["none", "bool", "int", "float", "date", "text", "mixed"]
-
-SCHEMA_JSON: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": SCHEMA,
-    "description": "A differentially private release with its provenance.",
-    **_object(
-        {
-            "schema": {"const": SCHEMA},
-            "id": {"type": "string", "pattern": f"^{_ID}$"},
-            **dict.fromkeys(("question", "plan", "dataset", "family"), _STRING),
-            "block": {"type": ["string", "null"]},
-            "data_version": _STRING,
-            "policy_version": {"type": "integer", "minimum": 0},
-            "policy_fingerprint": _STRING,
-            "entry": {"type": "integer", "minimum": 0},
-            "head": {"type": "string", "pattern": f"^{_HASH}$"},
-            **dict.fromkeys(("analyst", "software", "unit", "cost"), _STRING),
-            "release": {"$ref": "#/$defs/release"},
-        }
-    ),
-    "$defs": {
-        "release": _RELEASE,
-        "value": {
-            "description": "A number, text, a boolean or nothing; a date is ISO text in a column "
-            "of dates, and an object in a column of several kinds.",
-            "anyOf": [
-                {"type": ["number", "string", "boolean", "null"]},
-                _object({"date": _STRING}),
-            ],
-        },
-        "interval": {
-            "description": "Low and high; null where there is no bound.",
-            "anyOf": [
-                {"type": "null"},
-                {"type": "array", "items": _VALUE, "minItems": 2, "maxItems": 2},
-            ],
-        },
-        "column": _object(
-            {
-                "name": _STRING,
-                "kind": {"enum": _KINDS},
-                "key": {"type": "boolean"},
-                "mechanism": {"type": ["string", "null"]},
-            }
-        ),
-        "guarantee": {
-            "anyOf": [
-                _promise("pure", epsilon=_RATIONAL),
-                _promise("approximate", epsilon=_RATIONAL, delta=_RATIONAL),
-                _promise("concentrated", rho=_RATIONAL),
-                _promise("renyi", curve=_PAIRS),
-                _promise("random", epsilon=_RATIONAL, gamma=_RATIONAL),
-            ]
-        },
-        "loss": {
-            "type": "object",
-            "description": "What was leaked, for accountants; further fields depend on its kind.",
-            "properties": {
-                "format": {"enum": [1, 2]},
-                "kind": _STRING,
-                "neighbours": _RELATION,
-            },
-            "required": ["format", "kind", "neighbours"],
-        },
-    },
-}
-"""The stored form as a JSON Schema, draft 2020-12."""

@@ -24,7 +24,7 @@ from threading import Lock
 from typing import Any, Self
 
 from discreet.curator.answering import Answering, Telling
-from discreet.curator.asking import Asking, Wanted, wanting
+from discreet.curator.asking import Asking, Given, Wanted, wanting
 from discreet.curator.claims import OWNER, made_record
 from discreet.curator.decided import Decided
 from discreet.curator.ledger.amounts import Accounting, cost_of
@@ -36,7 +36,7 @@ from discreet.curator.questions import Question
 from discreet.curator.record import Record
 from discreet.curator.release import Release
 from discreet.curator.rolling import rolling
-from discreet.curator.search import Chosen, Search
+from discreet.curator.search import Chosen, Search, supposed
 from discreet.errors import QueryError
 from discreet.exact import Exact
 from discreet.noise.source import system_source
@@ -143,16 +143,18 @@ class Rehearsal:
     ) -> Record:
         """What would be published of made-up rows; at most `MOST_CELLS` of its cells are measured.
 
-        The arguments are those of `Curator.publish`, and what it refuses is refused.
+        The arguments are those of `Curator.publish`, and what it refuses is refused; but what has
+        still to be found is supposed.
         """
         self._known(block)
         axes = axes_of(columns, bins, ranges)
         with self._busy:
             asking = self._asking
             asking.begin()
-            publication(asking.schema, asking.engine, axes, where, epsilon=epsilon)
+            schema = supposed(asking.schema)
+            publication(schema, asking.engine, axes, where, epsilon=epsilon)
             coarse = _coarser(axes)
-            wanted = publication(asking.schema, asking.engine, coarse, where, epsilon=epsilon)
+            wanted = publication(schema, asking.engine, coarse, where, epsilon=epsilon)
             return replace(self._played(wanted, analyst), block=block)
 
     def _known(self, block: str | None) -> None:
@@ -197,10 +199,10 @@ class Rehearsal:
         while (search := asking.search(question)) is not None:
             key = asking.search_key(search)
             if key not in self._searched:
-                text = asking.searched(search, answering.look, system_source())
+                text = asking.searched(search, answering, system_source())
                 nothing = "nothing" in json.loads(text)
                 self._searched[key] = _made_up(search).to_json() if nothing else text
-            asking.take(search, self._searched[key])
+            asking.take(search, Given(self._searched[key]), "owner")
         return asking.plan(question)
 
 

@@ -18,6 +18,7 @@ from fractions import Fraction
 from html import escape
 from string import Template
 
+from discreet.curator.binned import bins_of
 from discreet.curator.printed import confidence_of, key_texts, number_text, sentence
 from discreet.curator.record import Record
 from discreet.curator.release import Release
@@ -274,6 +275,9 @@ def _meaning(record: Record) -> str:
         f"<pre>{_lines(record.plan)}</pre>",
     ]
     notes = [sentence(_safe(_capital(note))) for note in release.notes]
+    bins = bins_of(release)
+    if bins is not None:
+        notes.insert(0, sentence(f"{_safe(_name(bins.key))} is {_safe(bins.words())}"))
     if release.steps:
         steps = _safe("; ".join(release.steps))
         notes.append(f"Computed from the released numbers afterwards, at no cost: {steps}.")

@@ -20,12 +20,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from discreet.curator.answering import Answering, Audience, Telling
 from discreet.curator.decided import Decided
 from discreet.curator.margining import margining
-from discreet.curator.offer import largest, widths
+from discreet.curator.offer import largest, offered
 from discreet.curator.published import Published
 from discreet.curator.publishing import axes_of, publication
 from discreet.curator.questions import Question, Questions, plan_of, wanted_target
@@ -72,6 +73,7 @@ class Session(Questions):
         super().__init__(schema, engine, confidence=confidence)
         self._budget = budget
         self._found: list[tuple[str, PureLoss]] = []
+        self._base = schema
 
     @property
     def left(self) -> Balance:
@@ -107,6 +109,7 @@ class Session(Questions):
         rows: Exact | None = None,
         column: str | None = None,
         confidence: Exact | None = None,
+        search_again: bool = False,
     ) -> Release:
         """Charge the budget, run the question, and return its private answer.
 
@@ -119,6 +122,7 @@ class Session(Questions):
             rows: in a group of this many rows (for means),
             column: for this column (without it: for all).
             confidence: of the intervals, and of `within`.
+            search_again: what has to be found, and was found before, is found and paid again.
         """
         level = self._level(confidence)
 
@@ -128,7 +132,7 @@ class Session(Questions):
                 column=column, confidence=level,
             )  # fmt: skip
 
-        plan = self._ready(question, wanted)
+        plan = self._ready(question, wanted, search_again=search_again)
         if plan.rollup:
             return self._rolled(plan, wanted, level)
         target = wanted(plan, self._schema)
@@ -300,8 +304,8 @@ class Session(Questions):
         if smaller is None or smaller.epsilon is None:
             return ". It needs a delta: open a session with session(epsilon=..., delta=...)"
         more = "" if smaller.delta is None else f", delta={written(smaller.delta)}"
-        said = widths(self, plan, smaller, confidence=self._confidence)
-        return f". Ask it with epsilon={shown(smaller.epsilon)}{more}{said}"
+        offer = offered(self, plan, smaller, confidence=self._confidence)
+        return f". Ask it with epsilon={shown(smaller.epsilon)}{more}{offer.errors()}"
 
     def _answer(self, question: Priced, statement: str, confidence: Fraction) -> Release:
         if question.request.parts:
@@ -315,7 +319,9 @@ class Session(Questions):
         self._engine.ping()
         self._budget.charge(*losses)
 
-    def _ready(self, question: Question, wanted: Callable[[Plan, Schema], Target]) -> Plan:
+    def _ready(
+        self, question: Question, wanted: Callable[[Plan, Schema], Target], *, search_again: bool
+    ) -> Plan:
         """The plan, after everything that it needs and that has to be found was found.
 
         A question that would be refused anyway is refused before anything is spent on finding.
@@ -324,11 +330,23 @@ class Session(Questions):
             schema = supposed(self._schema)
             plan = plan_of(question, schema)
             priced(plan, schema, wanted(plan, schema))
+        if search_again:
+            self._forget(question)
         while (search := next_search(question, self._schema)) is not None:
-            statement = self._engine.statement(search.request)
             self._charge([search.loss])
-            (cells,) = self._answering.look(search.request, statement)
-            chosen = search.chosen(self._schema, cells, system_source())
+            text = self._answering.made(
+                search.request, self._engine.statement(search.request),
+                partial(search.told, schema=self._schema, source=system_source()),
+            )  # fmt: skip
+            chosen = search.taken(text, self._answering.audience)
             self._declare(search.applied(self._schema, chosen))
             self._found.append((search.note(chosen), search.loss))
         return self.plan(question)
+
+    def _forget(self, question: Question) -> None:
+        """Take back what was found for a question: it is to be found, and paid, again."""
+        base = self._base
+        while (search := next_search(question, base)) is not None:
+            base = search.applied(base, search.instead)
+            self._declare(search.undone(self._schema, self._base))
+            self._found = [one for one in self._found if not one[0].startswith(f"{search.name} ")]

@@ -27,11 +27,13 @@ class Engine(ABC):
         dialect: the name of the SQL dialect.
         hashing: which hash chooses rows where people are sampled.
         key: the key of that hash: public or not, but independent of the data.
+        files: the files that it reads; none where it reads memory, or a server.
     """
 
     dialect: str
     hashing: Hashing
     key: str
+    files: Sequence[str] = ()
 
     @property
     @abstractmethod

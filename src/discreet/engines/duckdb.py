@@ -30,6 +30,7 @@ from discreet.engines.own import SESSION, failing, own, quoted
 from discreet.engines.reading import cells
 from discreet.engines.running import fetched
 from discreet.engines.shapes import Shapes, whole
+from discreet.engines.state import with_log
 from discreet.errors import EngineError, ParameterError
 from discreet.query.request import Cells, Request
 from discreet.query.schema import PerPerson, Schema, Storage
@@ -135,6 +136,7 @@ class DuckDB(Engine):
             connection = own(files, threads=threads)
             rows = Files.of(files, kind, threads)
             engine = cls(connection, relation, files=rows, hashing=hashing, key=key)
+            engine.files = files
             if kind == "parquet":
                 engine._check_parquet(listed, files)
         return engine
@@ -192,7 +194,9 @@ class DuckDB(Engine):
             connection = own([], threads=threads, database=database)
             at = ["data", *(parts if len(parts) > 1 else ["main", *parts])]
             stable = _is_table(connection, at)
-            return cls(connection, _table(*at), stable=stable, hashing=hashing, key=key)
+            engine = cls(connection, _table(*at), stable=stable, hashing=hashing, key=key)
+            engine.files = with_log(database)
+            return engine
 
     @classmethod
     def from_connection(

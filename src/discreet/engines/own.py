@@ -2,21 +2,24 @@
 
 External access is off, no extension is loaded, the configuration is locked, databases are opened
 read-only: whatever a statement says, it reads the files that were named when the connection was
-made.
+made. What does not fit into memory goes to a folder that nobody else may enter: it is rows.
 Tested by tests/engines/test_own.py
 """
 
 from __future__ import annotations
 
+import os
+import stat
 import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from discreet.engines.cores import everywhere
 from discreet.errors import EngineError, ParameterError
 from discreet.exact import whole
 
@@ -47,14 +50,16 @@ def own(
     """A connection in memory that may read these files and nothing else; its cursors, too."""
     import duckdb  # noqa: PLC0415 - importing discreet stays cheap
 
-    connection = duckdb.connect(":memory:")
+    with everywhere():  # its threads are started here
+        connection = duckdb.connect(":memory:")
 
     def run(text: str) -> None:
         connection.execute(text).fetchall()
 
     if threads is not None:
-        run(f"SET threads = {whole(threads, name='threads', at_least=1, at_most=1024)}")
-    spill = Path(tempfile.gettempdir()) / f"discreet-{uuid.uuid4().hex}"
+        with everywhere():
+            run(f"SET threads = {whole(threads, name='threads', at_least=1, at_most=1024)}")
+    spill = _closed() / uuid.uuid4().hex
     run(f"SET temp_directory = {quoted(str(spill))}")
     if database is not None:
         run(f"ATTACH {quoted(database)} AS data (READ_ONLY)")
@@ -65,6 +70,23 @@ def own(
     for setting, value in (*_PROGRESS.items(), *_LOCKED.items()):
         run(f"SET {setting} = {value}")
     return connection
+
+
+def _closed() -> Path:
+    """A folder that only this user may enter; those that DuckDB makes are open to everybody.
+
+    It stays, empty: DuckDB makes one of its own in it, and removes that.
+    """
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    place = Path(tempfile.gettempdir()) / f"discreet-{user}"
+    with suppress(OSError):
+        place.mkdir(0o700)
+    with suppress(OSError):
+        about = place.lstat()
+        if stat.S_ISDIR(about.st_mode) and about.st_uid == user and not about.st_mode & 0o077:
+            return place
+        return Path(tempfile.mkdtemp(prefix="discreet-"))  # this one is not ours alone
+    return place  # nothing can be written here, and DuckDB will say so if it has to
 
 
 def quoted(text: str) -> str:

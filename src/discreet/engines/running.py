@@ -13,6 +13,7 @@ from threading import Thread, current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from discreet.engines.cores import everywhere
 from discreet.engines.progress import bar
 from discreet.engines.watch import Watch
 from discreet.errors import EngineError
@@ -47,7 +48,7 @@ def fetched(
         return _heard(connection, text, progress=progress, seconds=seconds)
     began = monotonic()
     try:
-        with _WATCH.over(seconds, connection.interrupt):
+        with everywhere(), _WATCH.over(seconds, connection.interrupt):
             return connection.execute(text).fetchall()
     except Exception:
         if seconds is not None and monotonic() >= began + seconds:

@@ -11,15 +11,16 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from discreet.engines.base import Engine
+from discreet.engines.state import with_log
 from discreet.errors import EngineError, ParameterError
 
-__all__ = ["open_source"]
+__all__ = ["files_of", "open_source"]
 
 FILES = {
     ".csv": "csv",
@@ -164,8 +165,7 @@ def _path(text: str, table: str | None, options: Options) -> Engine:
         return _folder(path, options)
     if not _exists(path) and any(letter in text for letter in "*?["):
         _unneeded(table, "a pattern of files")
-        found = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207
-        return _files([p for p in found if p.is_file()], text, options)
+        return _files(_listed(path), text, options)
     if not _exists(path):
         raise ParameterError("source", text, "is not there: no such file or folder")
     kind = _kind(path)
@@ -174,6 +174,32 @@ def _path(text: str, table: str | None, options: Options) -> Engine:
         return _made("from_file", path, {**options, "table": _needed(table, what)})
     _unneeded(table, "a file of rows")
     return _files([path], text, options)
+
+
+def files_of(source: str) -> Sequence[str]:
+    """The files that an engine on a source would read; none of an address, or if none is there.
+
+    Args:
+        source: an absolute path or pattern, or an address.
+    """
+    try:
+        found = sorted(_listed(Path(source)))
+        paths = [str(path.resolve()) for path in found]
+        database = len(found) == 1 and _kind(found[0]) == "database"
+    except (OSError, ParameterError):
+        return ()
+    return with_log(paths[0]) if database else paths
+
+
+def _listed(path: Path) -> list[Path]:
+    """The file of a path, or the files of a folder or a pattern."""
+    if path.is_dir():
+        found = [p for p in path.rglob("*") if p.suffix.lower() in (".parquet", ".pq")]
+    elif path.exists():
+        found = [path]
+    else:
+        found = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207
+    return [p for p in found if p.is_file()]
 
 
 def _exists(path: Path) -> bool:
@@ -200,11 +226,11 @@ def _kind(path: Path) -> str:
 def _folder(path: Path, options: Options) -> Engine:
     if not os.access(path, os.R_OK | os.X_OK):
         raise ParameterError("source", str(path), "is a folder that cannot be read")
-    found = [p for p in path.rglob("*") if p.suffix.lower() in (".parquet", ".pq")]
+    found = _listed(path)
     if not found:
         problem = "is a folder without any .parquet file; for CSV say a pattern, 'folder/*.csv'"
         raise ParameterError("source", str(path), problem)
-    return _files([p for p in found if p.is_file()], str(path), options)
+    return _files(found, str(path), options)
 
 
 def _files(found: list[Path], text: str, options: Options) -> Engine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,17 @@ class Demo:
     classroom: list[ClassroomLine]
     verdicts: list[str]
     figures: list[Path]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "people": self.people,
+            "steps": [asdict(step) for step in self.steps],
+            "accounts": [account.to_dict() for account in self.accounts],
+            "classroom": [asdict(line) for line in self.classroom],
+            "verdicts": self.verdicts,
+            "figures": [str(path) for path in self.figures],
+        }
 
 
 def run_demo(folder: Path) -> Demo:

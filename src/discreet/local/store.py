@@ -36,6 +36,7 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet import private
 from discreet.errors import LedgerError, ParameterError
 from discreet.exact import whole
 from discreet.local.collect import Collector, is_countable
@@ -102,6 +103,7 @@ class Store:
             file.write(key.hex() + "\n")
             file.flush()
             os.fsync(file.fileno())
+        private.make(place)
         connection = _connected(place)
         connection.execute("BEGIN IMMEDIATE")
         for statement in _TABLES:
@@ -125,6 +127,7 @@ class Store:
         except (OSError, ValueError):
             problem = "cannot be opened without its key file: everybody could report again"
             raise ParameterError("store", place.name, problem) from None
+        private.keep_as(_key_file(place), place)
         connection = _connected(place)
         try:
             store = cls(place, connection, key)

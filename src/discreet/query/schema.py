@@ -493,8 +493,8 @@ class Schema:
         found = self.declaration(name)
         if isinstance(found, FindBounds):
             raise QueryError(
-                f"the bounds of {name!r} have still to be found, which a session's `ask` does for "
-                f"epsilon {shown(found.epsilon)}; before a publication, ask; or declare them"
+                f"the bounds of {name!r} have still to be found, as a question does for epsilon "
+                f"{shown(found.epsilon)}: ask SUM({name}) first, or let the owner declare them"
             )
         assert not isinstance(found, Hidden)  # noqa: S101 - declaration() refuses it
         return found.kind

@@ -153,8 +153,8 @@ def _rows(block: Block, plan: Plan, unit: PerPerson) -> tuple[Stability, ...]:
         )
     if most == "find":
         raise QueryError(
-            "max_rows has still to be found: a session's `ask` does. A publication does not: ask "
-            "before it in the same session, or let the owner declare max_rows"
+            "max_rows has still to be found, which a question does and a publication does not: ask "
+            "COUNT(*) first, or let the owner declare max_rows"
         )
     groups = _groups(plan, unit.max_groups)
     if unit.trusted:

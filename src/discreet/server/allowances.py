@@ -1,5 +1,6 @@
 """Allowances of analysts, in the policy's text: a new one is added, one that is there changed.
 
+A delta may be added to an epsilon that is there.
 Guarantee. Only the amount that was meant changes; a rise happens only where it was said apart that
 it may.
 Tested by tests/server/test_allowances.py
@@ -8,12 +9,13 @@ Tested by tests/server/test_allowances.py
 from __future__ import annotations
 
 import tomllib
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.curator.policy.form import as_table
-from discreet.curator.policy.written import added, changed, table_text
+from discreet.curator.policy.written import added, changed, joined, table_text
 from discreet.server import policies
 from discreet.server.problems import Problem
 from discreet.server.registering import number_of
@@ -64,6 +66,9 @@ def _with(text: str, wanted: AllowanceWanted) -> str:
     if there is None:
         return added(text, table_text(path, amounts))
     for name, value in amounts.items():
+        if name == "delta" and "delta" not in there and "epsilon" in there:
+            text = joined(text, [*path, name], value, beside="epsilon")
+            continue
         if name not in there:
             listed = " and ".join(one for one in _AMOUNTS if one in there)
             words = f"the policy says {listed or 'something else'} for {wanted.analyst}, not {name}"
@@ -74,7 +79,8 @@ def _with(text: str, wanted: AllowanceWanted) -> str:
 
 def said(text: str) -> dict[str, dict[str, dict[str, Any]]]:
     """The allowances as they stand in a policy's text: by analyst, by family."""
-    analysts = as_table(tomllib.loads(text.removeprefix("\ufeff")).get("analyst"))
+    read = tomllib.loads(text.removeprefix("\ufeff"), parse_float=Decimal)
+    analysts = as_table(read.get("analyst"))
     return {
         name: {
             family: as_table(amount)

@@ -77,13 +77,14 @@ def foreseen_publication(
         where: only rows for which this holds.
         axes: bins and ranges.
     """
+    service.reads_axes(who, columns, place, where=where, **axes)
     with service.published_part(who, place) as (curator, at):
-        service.asker(who, curator.policy)
+        analyst = service.asker(who, curator.policy) or None
         name, policy = str(at["dataset"]), curator.policy
         count = curator.query(name, block=at["block"]).count(name="n")
         if where is not None:
             count = curator.query(name, block=at["block"]).where(where).count(name="n")
-        price = curator.price(count, epsilon=epsilon, **at)
+        price = curator.price(count, epsilon=epsilon, analyst=analyst, **at)
         rehearsal = service.rehearsal(curator, name)
     dataset = policy.datasets[name]
     accounting = policy.families[dataset.family].accounting

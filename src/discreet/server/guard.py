@@ -45,7 +45,7 @@ _STOPPING = "this server is stopping; nothing was charged"
 _FAILED = "something failed, and the data owner can see what"
 _LARGE = f"a request may have at most {LONGEST_BODY:,} bytes"
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'self'"
 )

@@ -55,7 +55,6 @@ _OLDER = (
     .select_from(t.question)
     .where(
         t.question.c.state == "done",
-        t.question.c.key.not_like("find-%"),
         or_(bindparam("anybody") == 1, t.question.c.analyst == bindparam("who")),
         t.question.c.seq
         < select(_ONE.c.seq).where(_ONE.c.key == bindparam("asked")).scalar_subquery(),

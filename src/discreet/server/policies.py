@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.curator.curator import Curator
+from discreet.curator.ledger.marks import Data, marks_in, otherwise
 from discreet.curator.ledger.registry import register
 from discreet.curator.policy.model import Policy
 from discreet.curator.policy.reading import parse_policy
@@ -26,7 +27,7 @@ from discreet.errors import LedgerError, ParameterError
 from discreet.server.problems import Problem
 from discreet.server.service import Service
 
-__all__ = ["change", "checked", "edit", "masked", "retire", "told"]
+__all__ = ["change", "changed_data", "checked", "edit", "masked", "retire", "told"]
 
 _QUOTED = re.compile(
     r"""(?P<mark>["'])(?P<address>postgres(?:ql)?://(?:\\.|(?!(?P=mark))[^\\\n])*)""", re.IGNORECASE
@@ -53,7 +54,7 @@ def checked(
     """What another text would mean; PolicyError with everything that is wrong with it.
 
     Told are also the decisions that it needs: which families would have to be other people than all
-    before, and whose budget would rise.
+    before, whose budget would rise, and whose files have changed under their version.
     """
     policy = _parsed(service, text)
     look(policy)
@@ -66,6 +67,7 @@ def change(
     *,
     new_people: Collection[str] = (),
     more_budget: Collection[str] = (),
+    same_data: Collection[str] = (),
     version: int | None = None,
     by: str,
 ) -> tuple[int, list[str]]:
@@ -76,6 +78,7 @@ def change(
         text: the new policy.
         new_people: families that are new and hold other people than all before.
         more_budget: accounts whose total may rise.
+        same_data: datasets whose files have changed under their version, and whose rows have not.
         version: of the policy that the text was made from; refused if there is a newer one.
         by: which owner.
     """
@@ -87,7 +90,9 @@ def change(
             raise Problem("conflict", words, fix="Load the page again and make the change there.")
         return text
 
-    return edit(service, whole, new_people=new_people, more_budget=more_budget, by=by)
+    return edit(
+        service, whole, new_people=new_people, more_budget=more_budget, same_data=same_data, by=by
+    )
 
 
 def edit(
@@ -96,6 +101,7 @@ def edit(
     *,
     new_people: Collection[str] = (),
     more_budget: Collection[str] = (),
+    same_data: Collection[str] = (),
     look: Callable[[Policy], None] = lambda _: None,
     by: str,
 ) -> tuple[int, list[str]]:
@@ -106,6 +112,7 @@ def edit(
         how: the new text from the old one.
         new_people: as in `change`.
         more_budget: as in `change`.
+        same_data: as in `change`.
         look: a last look at the new policy; what it raises keeps the old one in force.
         by: which owner.
     """
@@ -120,8 +127,9 @@ def edit(
         _write(service.path, text)
         try:
             done = register(
-                service.ledger, registration(policy), new_people=new_people, more_budget=more_budget
-            )
+                service.ledger, registration(policy), new_people=new_people,
+                more_budget=more_budget, same_data=same_data,
+            )  # fmt: skip
         except LedgerError as refusal:
             _write(service.path, before)
             raise Problem("conflict", str(refusal), _REFUSED) from None
@@ -167,7 +175,19 @@ def _decisions(service: Service, policy: Policy) -> dict[str, Any]:
         if name in there and not limit.most.within(there[name].total)
     ]
     new = [name for name in wanted.families if name not in families]
-    return {"new_people": sorted(new) if families else [], "more_budget": raised}
+    return {
+        "new_people": sorted(new) if families else [],
+        "more_budget": raised,
+        "same_data": [
+            {"dataset": one.part, "version": one.version}
+            for one in otherwise(marks_in(service.ledger), wanted.data)
+        ],
+    }
+
+
+def changed_data(service: Service) -> list[Data]:
+    """Data whose files have changed under their version: nothing is answered from them."""
+    return otherwise(marks_in(service.ledger), registration(service.policy).data)
 
 
 def masked(text: str) -> str:

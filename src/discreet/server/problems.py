@@ -15,9 +15,11 @@ from typing import Any
 from discreet.curator.policy.reading import PolicyError
 from discreet.errors import (
     BudgetExceededError,
+    ChangedDataError,
     DiscreetError,
     EngineError,
     InputTypeError,
+    KeyUsedError,
     LedgerError,
     NothingFoundError,
     ParameterError,
@@ -58,10 +60,18 @@ _FIXES = {
     "ledger": "Ask again later with the same Idempotency-Key: it is charged once.",
     "limit": "Wait for the seconds that Retry-After says.",
     "conflict": "Choose a new key for a new question.",
+    "nothing_found": "Declare low and high of the column (or max_rows of the unit) in the policy, "
+    "or a larger epsilon to find them with.",
     "internal": "Ask again with the same Idempotency-Key; tell the data owner if it happens again.",
 }
+_SHARED = (
+    "A larger allowance would not help, and what is left for all is not told, so that nothing is "
+    "offered: try a smaller epsilon. Your earlier answers stay, and what is computed from them is "
+    "free; ask the data owner about newer data, or a larger budget of these people."
+)
 _OWN = (QueryError, ParameterError, InputTypeError, RangeError, UnsupportedError)
 _UNAVAILABLE = "these data cannot be read now; nothing was charged"
+_CHANGED = "Give the data a new version in the policy, or say there that the rows are the same."
 _LEDGER = "the ledger cannot be used now; nothing was sent"
 _INTERNAL = "something failed, and the data owner can see what"
 
@@ -110,10 +120,10 @@ def problem_of(error: BaseException, *, owner: bool = False) -> Problem:
         case BudgetExceededError():
             could = error.could
             more = {} if could is None else {"could": str(could)}
-            return Problem("budget", str(error), more=more)
+            return Problem("budget", str(error), _way_out(error), more=more)
         case NothingFoundError():
             return Problem("nothing_found", str(error))
-        case LedgerError() if "belongs to another question" in str(error):
+        case KeyUsedError():
             return Problem("conflict", str(error))
         case LedgerError():
             return Problem("ledger", str(error) if owner else _LEDGER, hidden=error)
@@ -130,6 +140,15 @@ def problem_of(error: BaseException, *, owner: bool = False) -> Problem:
             return Problem("internal", words if owner else _INTERNAL, hidden=error)
 
 
+def _way_out(error: BudgetExceededError) -> str:
+    """What helps, where the usual advice would not; else nothing."""
+    if error.asked is None:  # no allowance, or its time is over
+        return "Ask the data owner for an allowance, or for more time."
+    if error.left is None:  # what others share, of which the asker is not told the rest
+        return _SHARED
+    return ""
+
+
 def unavailable(error: BaseException, *, owner: bool = False) -> Problem:
     """Data that cannot be read, whatever the reason is; an owner sees the real words.
 
@@ -138,4 +157,5 @@ def unavailable(error: BaseException, *, owner: bool = False) -> Problem:
         owner: whether the owner asks.
     """
     words = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
-    return Problem("unavailable", words if owner else _UNAVAILABLE, hidden=error)
+    fix = _CHANGED if owner and isinstance(error, ChangedDataError) else ""
+    return Problem("unavailable", words if owner else _UNAVAILABLE, fix, hidden=error)

@@ -32,8 +32,8 @@ from discreet.server.problems import Problem
 from discreet.server.service import Service
 
 __all__ = [
-    "DatasetWanted", "SourceWanted", "checked", "day_of", "draft", "number_of", "register",
-    "sources",
+    "BlockWanted", "DatasetWanted", "SourceWanted", "block_text", "checked", "day_of", "draft",
+    "number_of", "opened", "register", "sources",
 ]  # fmt: skip
 
 MOST_FILES = 500
@@ -59,12 +59,17 @@ class _Wanted(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
-class SourceWanted(_Wanted):
-    """Data: a file below the folder of sources, or an address."""
+class _Place(_Wanted):
+    """Where data lie: a file below the folder of sources, or an address."""
 
     source: Annotated[str, Field(max_length=1000)] | None = None
     address: Annotated[str, Field(max_length=1000)] | None = None
     table: Text | None = None
+
+
+class SourceWanted(_Place):
+    """Data: a file below the folder of sources, or an address."""
+
     delimiter: Annotated[str, Field(max_length=4)] | None = None
 
     def options(self) -> dict[str, Any]:
@@ -82,6 +87,7 @@ class FamilyWanted(_Wanted):
     rho: Plain | None = None
     neighbours: Text
     releases: Text | None = None
+    tells_rest: bool | None = None
     expires: Text | None = None
 
 
@@ -90,6 +96,16 @@ class LookupWanted(_Wanted):
 
     key: Text
     rows: Annotated[list[dict[Text, Plain]], Field(max_length=10_000)]
+
+
+class BlockWanted(_Place):
+    """New data of one period; with `table` alone, another table of the dataset's own source."""
+
+    version: Text
+    people: Text
+    epsilon: Plain | None = None
+    delta: Plain | None = None
+    rho: Plain | None = None
 
 
 class DatasetWanted(SourceWanted):
@@ -101,6 +117,7 @@ class DatasetWanted(SourceWanted):
     unit: Said
     columns: Annotated[dict[Text, Said], Field(max_length=2000)]
     lookups: Annotated[dict[Text, LookupWanted], Field(max_length=100)] = {}
+    blocks: Annotated[dict[Text, BlockWanted], Field(max_length=100)] = {}
     row_limit: Annotated[int | None, Field(ge=1, le=2**62)] = None
     new_people: bool = False
 
@@ -184,7 +201,7 @@ def _no_file(name: str, problem: str) -> Problem:
     return Problem("parameter", words, fix="GET /api/sources tells the files that there are.")
 
 
-def _located(service: Service, wanted: SourceWanted) -> str:
+def _located(service: Service, wanted: _Place) -> str:
     """The source as an absolute path, or as the address that it is."""
     if (wanted.source is None) == (wanted.address is None):
         raise Problem("parameter", "say source, a file, or address, a database; one of the two")
@@ -270,8 +287,11 @@ def checked(service: Service, wanted: DatasetWanted) -> dict[str, Any]:
 
 
 def _new_people(wanted: DatasetWanted) -> tuple[str, ...]:
-    family = wanted.family
-    return (family.name,) if isinstance(family, FamilyWanted) and wanted.new_people else ()
+    if not wanted.new_people:
+        return ()
+    family = wanted.family if isinstance(wanted.family, str) else wanted.family.name
+    blocks = (f"{family}/{name}" for name, one in wanted.blocks.items() if one.people == "own")
+    return (family, *blocks) if isinstance(wanted.family, FamilyWanted) else tuple(blocks)
 
 
 def _with(service: Service, wanted: DatasetWanted, text: str) -> str:
@@ -289,10 +309,7 @@ def _with(service: Service, wanted: DatasetWanted, text: str) -> str:
 def _tables(service: Service, wanted: DatasetWanted) -> Iterator[str]:
     family, name = wanted.family, wanted.name
     if isinstance(family, FamilyWanted):
-        said: dict[str, Any] = family.model_dump(exclude={"name"}, exclude_none=True)
-        for amount in ("epsilon", "delta", "rho"):
-            if amount in said:
-                said[amount] = number_of(said[amount])
+        said = {**family.model_dump(exclude={"name"}, exclude_none=True), **_amounts(family)}
         if "expires" in said:
             said["expires"] = day_of(said["expires"])
         yield table_text(["family", family.name], said)
@@ -314,16 +331,53 @@ def _tables(service: Service, wanted: DatasetWanted) -> Iterator[str]:
     columns = {column: _value(said) for column, said in wanted.columns.items()}
     yield table_text([*path, "columns"], columns)
     for title, table in wanted.lookups.items():
-        yield table_text([*path, "lookup", title], table.model_dump())
+        of = _type_of(wanted.columns.get(table.key))
+        rows = [
+            {n: _key(v, of) if n == table.key else v for n, v in row.items()} for row in table.rows
+        ]
+        yield table_text([*path, "lookup", title], {"key": table.key, "rows": rows})
+    for title, block in wanted.blocks.items():
+        yield block_text(service, name, title, block, own=source)
+
+
+def block_text(
+    service: Service, dataset: str, name: str, wanted: BlockWanted, *, own: str
+) -> str:  # fmt: skip
+    """A block as the policy's text has it.
+
+    Args:
+        service: the server's.
+        dataset: whose block it is.
+        name: of the block.
+        wanted: what is said of it.
+        own: the source of the dataset, as the text has it.
+    """
+    elsewhere = wanted.source is not None or wanted.address is not None or wanted.table is None
+    said = {
+        "source": _written(service, _located(service, wanted)) if elsewhere else own,
+        "table": wanted.table, "version": wanted.version, "people": wanted.people,
+    }  # fmt: skip
+    return table_text(["dataset", dataset, "block", name], {**said, **_amounts(wanted)})
+
+
+def _amounts(wanted: FamilyWanted | BlockWanted) -> dict[str, Any]:
+    given = {name: getattr(wanted, name) for name in ("epsilon", "delta", "rho")}
+    return {name: number_of(value) for name, value in given.items() if value is not None}
 
 
 def _look(policy: Policy, wanted: DatasetWanted) -> None:
+    for block in (None, *wanted.blocks):
+        opened(policy, wanted.name, block)
+
+
+def opened(policy: Policy, name: str, block: str | None) -> None:
     """Open the data once, without reading a row: columns that are not there are found now."""
-    dataset = policy.datasets[wanted.name]
+    dataset = policy.datasets[name]
     try:
-        Asking(dataset, None, confidence=policy.defaults.confidence).close()
+        Asking(dataset, block, confidence=policy.defaults.confidence).close()
     except EngineError as error:
-        raise _unreadable(error, dataset.source) from None
+        part = dataset if block is None else dataset.blocks[block]
+        raise _unreadable(error, part.source) from None
 
 
 # values
@@ -347,6 +401,13 @@ def _value(said: Any) -> Any:
         else:
             found[name] = value
     return found
+
+
+def _type_of(said: Any) -> Any:
+    """What the keys of a column are, as far as it is said."""
+    if not isinstance(said, Mapping):
+        return None
+    return "integer" if "from" in said else said.get("of")
 
 
 def _key(value: Any, of: Any) -> Any:

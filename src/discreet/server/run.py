@@ -10,6 +10,7 @@ Tested by tests/server/test_run.py
 from __future__ import annotations
 
 import gc
+import os
 import socket
 import threading
 import time
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from discreet.engines.cores import staying
 from discreet.errors import ParameterError
 from discreet.server.app import make_app
 from discreet.server.guard import Guard
@@ -177,9 +179,10 @@ def run_here(
     listening: socket.socket,
     together: Together | None = None,
     *,
+    place: int | None = None,
     started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve from this process, which does nothing else.
+    """Serve from this process, which does nothing else, on one core.
 
     What is there once it has started stays: it is not looked through for garbage again, which takes
     a tenth of a question's time, and now and then far longer.
@@ -188,6 +191,7 @@ def run_here(
         service: what is served; it is closed in the end.
         listening: where.
         together: where it meets the other processes of the same server; None if there are none.
+        place: its number among them, so that each has a core of its own.
         started: told once it serves.
     """
 
@@ -199,7 +203,8 @@ def run_here(
 
     before = gc.get_threshold()
     try:
-        server_of(service, together, started=ready).run(sockets=[listening])
+        with staying(os.getpid() if place is None else place):
+            server_of(service, together, started=ready).run(sockets=[listening])
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()

@@ -305,8 +305,8 @@ class Service:
     ) -> None:
         """Refuse a publication that cannot be understood, from the policy alone."""
         with self.published_part(who, place) as (curator, at):
-            self.asker(who, curator.policy)
-            schema = curator.query(at["dataset"], block=at["block"]).schema
+            analyst = self.asker(who, curator.policy) or None
+            schema = curator.declared(at["dataset"], block=at["block"], analyst=analyst)
             counted(schema, axes_of(columns, said["bins"], said["ranges"]), said["where"])
 
     def ask(
@@ -330,7 +330,7 @@ class Service:
             curator.seconds = seconds
             analyst = None if asker == OWNER else asker
             record = curator.ask(question, analyst=analyst, **at, **wanted)
-            groups = _groups(curator, question, at)
+            groups = _groups(curator, question, {**at, "analyst": analyst})
         return self.shown(who, record), len(record.release) if groups is None else groups
 
     def publish(
@@ -398,7 +398,7 @@ class Service:
         """A stored answer, as somebody may see it: an analyst the own ones, by their whole name."""
         done = self.ledger.answer(key) if _KEY.fullmatch(key) else None
         own = done is not None and (who.person.role != "analyst" or done.analyst == who.person.name)
-        if own and done is not None and not key.startswith("find-"):
+        if own and done is not None:
             record = record_of(self.ledger, done, alone=alone)
             if who.may_see(record.dataset):
                 return self.shown(who, record)

@@ -60,10 +60,11 @@ def run_several(
 
 @dataclass(slots=True)
 class _Worker:
-    """One of the processes, and the pipe on which it says that it is ready."""
+    """One of the processes, the pipe on which it says that it is ready, and its number."""
 
     process: Any
     pipe: Connection
+    place: int
     ready: bool = False
 
 
@@ -79,7 +80,7 @@ class _Crew:
         self._given, self._many = given, many
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
-        self._due: list[float] = []
+        self._due: list[tuple[float, int]] = []
         self._stopping = self._asked = False  # told to stop, and by somebody
         self._failed = 0
 
@@ -87,8 +88,8 @@ class _Crew:
         """Start them, start those again that die, and wait for all in the end."""
         before = {number: signal.signal(number, self._told) for number in _SIGNALS}
         try:
-            for _ in range(self._many):
-                self._start()
+            for place in range(self._many):
+                self._start(place)
             told = False
             while self._workers or self._due:
                 self._look()
@@ -106,12 +107,12 @@ class _Crew:
             problem = "were started, and end before they are ready; what they wrote says why"
             raise ParameterError("processes", self._many, problem)
 
-    def _start(self) -> None:
+    def _start(self, place: int) -> None:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(*self._given, theirs))
+        process = self._context.Process(target=_serve, args=(*self._given, place, theirs))
         process.start()
         theirs.close()
-        self._workers.append(_Worker(process, ours))
+        self._workers.append(_Worker(process, ours, place))
         if self._stopping:  # meanwhile
             os.kill(process.pid, signal.SIGTERM)  # type: ignore[arg-type]
 
@@ -126,10 +127,10 @@ class _Crew:
             if one.process.exitcode is not None:
                 self._ended(one)
         now = time.monotonic()
-        ripe = sum(due <= now for due in self._due)
-        self._due = [due for due in self._due if due > now]
-        for _ in range(0 if self._stopping else ripe):
-            self._start()
+        ripe = [place for due, place in self._due if due <= now]
+        self._due = [one for one in self._due if one[0] > now]
+        for place in () if self._stopping else ripe:
+            self._start(place)
 
     def _ended(self, one: _Worker) -> None:
         self._workers.remove(one)
@@ -141,7 +142,8 @@ class _Crew:
         if self._failed >= _TRIES and not any(other.ready for other in self._workers):
             self._stop(signal.SIGTERM)
             return
-        self._due.append(time.monotonic() + _PAUSE * 2 ** min(self._failed, _TRIES))
+        later = _PAUSE * 2 ** min(self._failed, _TRIES)
+        self._due.append((time.monotonic() + later, one.place))
 
     def _told(self, number: int, _: object) -> None:
         self._asked = True
@@ -167,13 +169,15 @@ def _heard(pipe: Connection) -> bool:
         return False
 
 
-def _serve(path: Path, settings: Settings, together: Together, pipe: Connection) -> None:
+def _serve(
+    path: Path, settings: Settings, together: Together, place: int, pipe: Connection
+) -> None:
     """One of the processes."""
     os.setsid()  # a key that is pressed is for the first process, which hands it on
     threading.Thread(target=_orphaned, args=(pipe,), daemon=True).start()
     service = Service(path, settings=settings)
     with bound(settings, shared=True) as listening:
-        run_here(service, listening, together, started=lambda: pipe.send("ready"))
+        run_here(service, listening, together, place=place, started=lambda: pipe.send("ready"))
 
 
 def _orphaned(pipe: Connection) -> None:

@@ -1,5 +1,6 @@
 """Passwords: their form, their cost, and that the database alone tells nothing."""
 
+import os
 import sys
 
 import pytest
@@ -7,6 +8,7 @@ from tests.curator.access.people import OTHER, SECRET
 
 from discreet.curator.access.passwords import Passwords, new_password
 from discreet.curator.access.secret import Pepper
+from discreet.engines.cores import staying
 from discreet.errors import ParameterError
 
 WORD = "correct horse battery"
@@ -102,3 +104,24 @@ def test_new_passwords(passwords):
     assert len(made) == 100
     assert all(len(one) == 27 and one.count("-") == 3 for one in made)
     assert passwords.hash(made.pop())
+
+
+@pytest.mark.skipif(
+    len(getattr(os, "sched_getaffinity", lambda _: ())(0)) < 2, reason="there is one core"
+)
+def test_the_lanes_of_a_hash_use_all_cores(monkeypatch):
+    """Also in a server that stays on one: there they would keep its answers waiting."""
+    from argon2 import low_level
+
+    passwords, cores, seen = Passwords(Pepper(SECRET)), os.sched_getaffinity(0), []
+
+    def instead(*_given, **_more):
+        seen.append(os.sched_getaffinity(0))
+        return b"$"
+
+    for name in ("hash_secret", "verify_secret"):
+        monkeypatch.setattr(low_level, name, instead)
+    with staying(0):
+        passwords.fits(passwords.hash(WORD), WORD)
+        assert len(os.sched_getaffinity(0)) == 1
+    assert seen == [cores, cores]

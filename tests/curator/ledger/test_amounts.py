@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator.ledger.amounts import DELTAS, MAIN, NOTHING, Amount, cost_of, limit_of
+from discreet.curator.ledger.amounts import (
+    DELTAS,
+    MAIN,
+    NOTHING,
+    Amount,
+    cost_of,
+    limit_of,
+    told_apart,
+)
 from discreet.errors import DiscreetError, ParameterError, QueryError
 from discreet.privacy.convert import largest_rho
 from discreet.privacy.guarantee import ZCDP, ApproxDP, PureDP
@@ -171,3 +179,25 @@ def test_amounts_as_exact_text_and_back(main, delta, accounting):
 def test_an_amount_that_is_none_of_whole_units_is_refused(wrong):
     with pytest.raises(ParameterError, match="epsilon"):
         Amount.from_dict(wrong, "pure")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [
+        (Amount(5 * 10**11), Amount(2 * 10**11), ("epsilon 0.5", "epsilon 0.2")),
+        (Amount(5 * 10**11 + 1), Amount(5 * 10**11), ("epsilon 0.500000000001", "epsilon 0.5")),
+        (Amount(5 * 10**11), Amount(5 * 10**11), ("epsilon 0.5", "epsilon 0.5")),
+        (
+            Amount(1, 10**15 + 1),
+            Amount(1, 10**15),
+            ("epsilon 0.000000000001, delta 1.000000000000001e-06",
+             "epsilon 0.000000000001, delta 9.9999999999999995e-07"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_cost_and_a_rest_that_differ_look_different(one, other, words):
+    assert told_apart(one, other, "pure") == words
+
+
+def test_the_least_of_two_rests_is_the_least_of_both_kinds():
+    assert Amount(3, 1).least(Amount(2, 5)) == Amount(2, 1)

@@ -13,6 +13,7 @@ from discreet.curator.ledger import anchor as module
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.anchor import _LINE, Anchor
 from discreet.curator.ledger.chain import START, Head
+from discreet.curator.ledger.values import Account
 from discreet.errors import LedgerError
 
 UID = "a" * 32
@@ -48,6 +49,37 @@ def test_what_was_reached_is_read_back(anchor):
     assert [other.spent(n) for n in (1, 2, 4)] == [Amount(5, 6), NOTHING, Amount(1)]
     assert other.accounts == 4
     other.close()
+
+
+def account(number, spent, *, sealed=False):
+    return Account(number, f"a{number}", "pure", Amount(10**13, 9), spent, sealed=sealed)
+
+
+@pytest.mark.parametrize("spent", [Amount(4, 6), Amount(5, 5), Amount(0)])
+def test_no_account_has_spent_less_than_before(anchor, spent):
+    anchor.advance(head(7), {1: Amount(5, 6), 40: Amount(5, 6)})
+    for number in (1, 40):  # on the first page, and on another
+        anchor.believe(account(number, Amount(5, 6)))
+        anchor.believe(account(number, Amount(7, 6)))
+        anchor.believe(account(number, spent, sealed=True))
+        with pytest.raises(LedgerError, match=f"changed: 'a{number}' has spent epsilon .*verify"):
+            anchor.believe(account(number, spent))
+    anchor.believe(account(2, Amount(0)))
+
+
+def test_no_account_that_has_spent_something_is_gone(anchor):
+    anchor.advance(head(7), {1: Amount(5), 2: Amount(0), 40: Amount(1)})
+    rows = [account(n, Amount(5)) for n in (1, 2, 40, 41)]
+    anchor.catch_up(head(8), rows[::2])
+    with pytest.raises(LedgerError, match=r"account 40 had spent something and is gone.*restore"):
+        anchor.catch_up(head(9), rows[:2])
+    with pytest.raises(LedgerError, match="'a1' has spent"):
+        anchor.catch_up(head(9), [account(1, Amount(4)), *rows[1:]])
+    assert anchor.head == head(8)
+    assert [anchor.spent(n).main for n in (1, 2, 40)] == [5, 0, 5]
+    anchor.catch_up(head(9), rows)
+    assert anchor.head == head(9)
+    assert [anchor.spent(n).main for n in (1, 2, 40, 41)] == [5] * 4
 
 
 def test_it_does_not_grow_with_the_log(anchor):

@@ -1,7 +1,9 @@
 """What the ledger survives: kills, races, full disks, clocks; and whether the checker sees faults.
 
-The short versions run always. TORTURE=10000 sets the number of kills (a fifth of it on PostgreSQL).
-Torn files are in test_torn.py.
+The short versions run always. TORTURE=10000 sets the number of kills (a fifth of it on PostgreSQL),
+and makes the other tests as long as the table of faults wants them: 200 full disks, 500 backends
+that are terminated, 80,000 charges by eight processes. Torn files are in test_torn.py, lost flushes
+in test_flushed.py.
 """
 
 import contextlib
@@ -30,6 +32,7 @@ from tests.curator.ledger.harness import (
     noted,
     registration,
 )
+from tests.examples import TORTURE
 
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register
@@ -37,8 +40,12 @@ from discreet.curator.ledger.steps import STEPS, on_step, reached
 from discreet.curator.ledger.verify import verified
 from discreet.errors import BudgetExceededError, LedgerError
 
-TORTURE = int(os.environ.get("TORTURE", "0"))
 LABELS = (*STEPS, "outside")
+PAGES = range(40) if TORTURE else range(0, 12, 3)
+SIZES = range(0, 40_000, 250 if TORTURE else 1_711)
+"""What a database or a file may grow by: 200 full disks, 28 without TORTURE."""
+TERMINATED = 39 if TORTURE else 5
+"""Backends at each step: 507 in all, or 65."""
 
 
 @contextlib.contextmanager
@@ -120,6 +127,41 @@ def test_who_is_killed_after_the_charge_goes_on_under_it(nursery, place):
     Checker(place).check()
 
 
+@pytest.mark.parametrize("asked", [0, 2], ids=["first", "usual"])
+def test_who_is_interrupted_is_charged_once_or_not_at_all(either, asked):
+    """At each step, as by Ctrl-C or a client that went: the ledger goes on, and so may the key.
+
+    What was committed stays charged, and is never given back; the same key gets one answer.
+    """
+    committed = STEPS.index("after the commit of reserve")
+    checker, before = Checker(either), 0
+    with either.new() as ledger:
+        for number, label in enumerate(STEPS):
+            for more in range(asked):
+                ask(ledger, either, claim(f"more{number}-{more}"))
+
+            def interrupt(step, label=label):
+                if step == label:
+                    raise KeyboardInterrupt
+
+            name = f"k{number}"
+            with at_steps(interrupt), pytest.raises(KeyboardInterrupt):
+                ask(ledger, either, claim(name))
+            checker.look(ledger)
+            before += asked * UNIT
+            charged = before + (number >= committed) * UNIT
+            assert ledger.accounts["staff"].spent.main == charged
+            noises = {p.key: p.noise for p in ledger.pending}
+            got = ask(ledger, either, claim(name))
+            assert ask(ledger, either, claim(name)).answer == got.answer
+            if name in noises:
+                assert got.answer == compute(name, noises[name])
+            before += UNIT
+            assert ledger.accounts["staff"].spent.main == before
+            checker.look(ledger)
+    checker.check()
+
+
 # the tester is tested
 
 
@@ -129,7 +171,7 @@ def test_who_is_killed_after_the_charge_goes_on_under_it(nursery, place):
     [
         ("check_then_spend", ("never",), "charged more than it had|I1"),
         ("send_first", STEPS, "I2|I3"),
-        ("refund", ("never",), "I1|I5|I6"),
+        ("refund", ("never",), "I1|I5|I6|this ledger was changed"),
         ("redraw", ("after compute", "before the commit of store"), "I3"),
     ],
 )
@@ -151,7 +193,8 @@ def test_a_ledger_that_checks_first_is_caught_on_postgres(nursery, postgres_plac
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("UPDATE discreet_account SET spent = spent - 1 WHERE id = 1", "I6"),
+        ("UPDATE discreet_account SET spent = spent - 1 WHERE id = 1", "open: .*was changed"),
+        ("UPDATE discreet_account SET spent = spent + 1 WHERE id = 1", "I6"),
         ("UPDATE discreet_entry SET key = 'other' WHERE key = 'a'", "I6"),
         ("UPDATE discreet_entry SET answer = 'other' WHERE key = 'a'", "I6"),
         ("UPDATE discreet_entry SET noise = x'00' WHERE key = 'b'", "I6: .*noise key"),
@@ -193,14 +236,18 @@ def test_the_checker_sees_what_was_sent(place, file, line, words):
 # races
 
 
+PRICES = [(203, 2 * UNIT), (40, UNIT // 3 + 1)]
+if TORTURE:  # 8 processes, 10,000 charges each; and so that something is left
+    PRICES = [(200, 200 * UNIT // 80_000), (40, 40 * UNIT // 80_000 - 1)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("total", "cost"), [(203, 2 * UNIT), (40, UNIT // 3 + 1)])
+@pytest.mark.parametrize(("total", "cost"), PRICES)
 def test_eight_processes_get_exactly_what_there_is(nursery, either, tmp_path, total, cost):
     either.new(total=total).close()
     result = str(tmp_path / "result")
-    started = [
-        nursery.start("until_refused", either, number=n, cost=cost, result=result) for n in range(8)
-    ]
+    more = {"cost": cost, "result": result, "limit": 60 + TORTURE}
+    started = [nursery.start("until_refused", either, number=n, **more) for n in range(8)]
     assert [nursery.wait(pid) for pid in started] == [0] * 8
     granted = sum(line["granted"] for line in noted(result))
     assert granted == total * UNIT // cost
@@ -217,13 +264,13 @@ def test_backends_that_are_terminated(postgres_places):
     place = postgres_places()
     checker = Checker(place)
     errors = Counter()
-    with place.new() as ledger, psycopg.connect(place.address, autocommit=True) as owner:
+    with place.new(total=1000) as ledger, psycopg.connect(place.address, autocommit=True) as owner:
         kill = (
             "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid() "
             "AND backend_type = 'client backend'"
         )
-        for number in range(5 * len(STEPS)):
+        for number in range(TERMINATED * len(STEPS)):
             label, name = STEPS[number % len(STEPS)], f"k{number}"
             todo = [label]
 
@@ -239,8 +286,8 @@ def test_backends_that_are_terminated(postgres_places):
                     errors[label] += 1
             ask(_awake(ledger), place, claim(name))
             checker.look(ledger)
-        assert ledger.accounts["staff"].spent.main == 5 * len(STEPS) * UNIT
-    assert errors["in reserve"] == errors["before the commit of store"] == 5
+        assert ledger.accounts["staff"].spent.main == TERMINATED * len(STEPS) * UNIT
+    assert errors["in reserve"] == errors["before the commit of store"] == TERMINATED
 
 
 def _awake(ledger):
@@ -301,7 +348,7 @@ def test_clocks_decide_nothing(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pages", range(0, 12, 3))
+@pytest.mark.parametrize("pages", PAGES)
 def test_a_full_database(nursery, place, tmp_path, pages):
     """Refused, nothing sent, and everything is fine when there is room again."""
     place.new().close()
@@ -311,7 +358,7 @@ def test_a_full_database(nursery, place, tmp_path, pages):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", range(0, 40_000, 1_711))
+@pytest.mark.parametrize("more", SIZES)
 def test_a_full_disk(nursery, place, tmp_path, more):
     """No file may grow over a limit, at many limits."""
     place.new().close()

@@ -20,7 +20,8 @@ from tests.curator.ledger.harness import (
     new_ledger,
     noted,
 )
-from tests.curator.ledger.test_faults import TORTURE, at_steps
+from tests.curator.ledger.test_faults import at_steps
+from tests.examples import TORTURE
 
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.group import Group

@@ -1,8 +1,11 @@
 """The ledger's behaviour: keys, charges, hits, sizes, refusals; on SQLite and PostgreSQL."""
 
 import dataclasses
+import os
 import pickle
 import re
+import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from tests.curator.ledger.harness import (
     POLICY,
     UNIT,
     Checker,
+    Place,
     ask,
     claim,
     compute,
@@ -18,6 +22,8 @@ from tests.curator.ledger.harness import (
     registration,
 )
 
+from discreet import private
+from discreet.curator.ledger import tables
 from discreet.curator.ledger.amounts import Amount, limit_of
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.ledger import Ledger, head_path
@@ -44,6 +50,28 @@ def state(ledger):
 
 
 # reserve and store
+
+
+def test_who_reserves_is_told_what_was_paid_now(ledger, either):
+    """In full; by nobody again, or under the same key; for another's answer the allowance only."""
+    both, allowance = claim("a").charges, claim("a", analyst="bob").charges[1:]
+    assert ledger.reserve(claim("a")).paid == both
+    assert ledger.reserve(claim("a")).paid == ()
+    ledger.store("a", "42")
+    assert ledger.reserve(claim("a")).paid == ()
+    assert ledger.reserve(claim("b", canon="a")).paid == ()
+    assert ledger.reserve(claim("c", canon="a", analyst="bob")).paid == allowance
+    assert ledger.reserve(claim("c", canon="a", analyst="bob")).paid == ()
+    own = replace(claim("d", canon="a"), named=True)
+    assert ledger.reserve(own).paid == ()
+    half = claim("e", canon="z", size=2 * UNIT, cost=2 * UNIT)
+    assert ledger.reserve(half).paid == half.charges  # in one statement
+    ledger.store("e", "43")
+    coarse = replace(claim("f", canon="z", analyst="bob"), finer=("e",))
+    made = ledger.reserve(coarse)
+    assert (made.of, made.paid) == ("e", coarse.charges[1:])
+    paid = {"staff": 3, "staff@ann": 3, "staff@bob": 2}
+    assert spent(ledger) == paid
 
 
 def test_a_question_is_charged_computed_and_stored(ledger):
@@ -392,6 +420,86 @@ def test_there_is_one_ledger_at_one_place(either, tmp_path):
     Checker(either).check()
 
 
+def rights(place):
+    """What may be done with each file of a ledger, by its ending."""
+    found = Path(place.address).parent.glob(f"{Path(place.address).name}*")
+    return {one.name.partition(".db")[2]: f"{one.stat().st_mode & 0o777:o}" for one in found}
+
+
+def test_a_ledger_is_made_for_its_owner_alone(place):
+    """From the first moment: no umask and no later step has a say in it."""
+    seen, made, before = [], private.make, os.umask(0)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(private, "make", lambda path: (made(path), seen.append(rights(place))))
+            ledger = place.new()
+        with ledger:
+            ask(ledger, place, claim("a"))
+            assert seen == [{"": "600"}]
+            assert rights(place) == {"": "600", "-wal": "600", "-shm": "600"}
+    finally:
+        os.umask(before)
+
+
+def test_an_older_ledger_is_taken_from_others_when_its_owner_opens_it(place):
+    with place.new() as ledger:
+        for name in ("", "-wal", "-shm"):
+            Path(f"{place.address}{name}").chmod(0o644)
+        place.open().close()
+        assert rights(place) == {"": "600", "-wal": "600", "-shm": "600"}
+        ask(ledger, place, claim("a"))
+
+
+def test_who_shares_the_head_file_shares_the_ledger(place):
+    place.new().close()
+    Path(place.head).chmod(0o660)
+    Path(place.address).chmod(0o664)
+    with place.open() as ledger:
+        assert rights(place) == {"": "660", "-wal": "660", "-shm": "660"}
+        ask(ledger, place, claim("a"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become two people of a group")
+def test_two_people_of_a_group_share_a_ledger(nursery):
+    """As the guide says: two files and their folder are given to the group."""
+    group, folder = 54321, Path(tempfile.mkdtemp())
+    try:
+        place = Place.at(folder)
+        place.new().close()
+        os.chown(folder, 0, group)
+        folder.chmod(0o2770)
+        for name in (place.address, place.head):
+            os.chown(name, 54322, group)
+            Path(name).chmod(0o660)
+        for number, user in enumerate((54322, 54323, 54322, 54323)):
+            names = [f"q{number}"]
+            assert nursery.run("as_member", place, user=user, group=group, names=names) == 0
+        with place.open() as ledger:
+            assert spent(ledger)["staff"] == 4
+            verified(ledger)
+        assert rights(place) == {"": "660"}
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_ledger_that_cannot_be_made_leaves_nothing(place, monkeypatch):
+    def fails(*_):
+        raise LedgerError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "make", fails)
+        with pytest.raises(LedgerError, match="disk is full"):
+            place.new()
+    assert list(Path(place.address).parent.iterdir()) == []
+    place.new().close()
+
+
+def test_a_ledger_where_no_file_can_be_made_is_refused(place, tmp_path):
+    with pytest.raises(LedgerError, match=r"no ledger can be made here: ledger.db.*No such file"):
+        Ledger.create(tmp_path / "nowhere" / "ledger.db", head=place.head)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_head_file_without_its_ledger_keeps_a_new_one_away(place):
     place.new().close()
     Path(place.address).unlink()
@@ -506,6 +614,68 @@ def test_curators_with_head_files_of_their_own(postgres_places, tmp_path):
             assert anchored(place, one) == (one.head, Amount(6 * UNIT))
 
 
+LESS = {
+    "all": "UPDATE discreet_account SET spent = 0",
+    "a unit of the people": "UPDATE discreet_account SET spent = spent - 1 WHERE name = 'staff'",
+    "an allowance": "UPDATE discreet_account SET spent = 0 WHERE name = 'staff@ann'",
+    "an account": "DELETE FROM discreet_account WHERE name = 'staff'",
+}
+
+
+@pytest.mark.parametrize("what", LESS)
+def test_a_ledger_whose_accounts_have_spent_less_does_not_open(either, what):
+    """Somebody gave the budget back in the table: it is not granted again."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("a"))
+        before = anchored(either, ledger)
+        ledger._database._raw.execute(LESS[what])
+    with pytest.raises(LedgerError, match=r"changed.*ledger verify.*restore.*Nothing was charged"):
+        either.open()
+    with Ledger.unanchored(either.address, head=either.head) as ledger:
+        assert anchored(either, ledger) == before
+        with pytest.raises(LedgerError, match="account 'staff"):
+            verified(ledger)
+
+
+def test_a_delta_that_was_given_back_is_noticed(tmp_path):
+    limit = limit_of(epsilon=5, delta="0.001")
+    wanted = dataclasses.replace(registration(), families={"staff": limit}, allowances={})
+    with Ledger.create(tmp_path / "ledger.db") as ledger:
+        register(ledger, wanted)
+        ledger.reserve(dataclasses.replace(claim("a"), charges=(Charge("staff", Amount(0, 9)),)))
+        ledger._database._raw.execute("UPDATE discreet_account SET delta_spent = 8")
+    with pytest.raises(LedgerError, match="was changed"):
+        Ledger(tmp_path / "ledger.db")
+
+
+def test_a_dataset_that_is_retired_no_more_is_noticed(either):
+    with either.new() as ledger:
+        retire(ledger, "staff")
+    with either.open() as ledger:  # as it was retired it opens
+        assert ledger.accounts["staff"].sealed
+        ledger._database._raw.execute("UPDATE discreet_account SET sealed = 0")
+        with pytest.raises(LedgerError, match="was changed"):
+            ledger.reserve(claim("a"))
+    with pytest.raises(LedgerError, match="was changed"):
+        either.open()
+
+
+@pytest.mark.parametrize("asked", [0, 1, 3], ids=["first", "second", "usual"])
+def test_budget_that_is_given_back_under_a_running_curator_is_not_spent(either, asked):
+    """Its next charge is refused, whether it looks first or is one statement."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("before"))
+    with either.open() as ledger:
+        for number in range(asked):
+            ask(ledger, either, claim(f"k{number}"))
+        ledger._database._raw.execute(LESS["all"])
+        log = ledger.head
+        for name in ("x", "y"):
+            with pytest.raises(LedgerError, match="'staff' has spent epsilon 0 by"):
+                ledger.reserve(claim(name))
+        assert ledger.head == log
+
+
 # values
 
 
@@ -541,3 +711,15 @@ def test_the_log_tells_who_asked_what(tmp_path):
         assert (entry.kind, values["analyst"], values["key"]) == ("reserve", "bob", "a")
         assert values["charges"] == [[1, UNIT, 0], [3, UNIT, 0]]
         assert values["info"] == {"sql": "SELECT a"}
+
+
+def test_what_is_closed_leaves_no_log_of_sqlite_behind(place):
+    """Also after a refusal: a statement that was cut off would keep the file open, and with it the
+    pages in which erased noise keys still stand.
+    """
+    with place.new(total=1) as ledger:
+        ask(ledger, place, claim("a"))
+        with pytest.raises(BudgetExceededError):
+            ledger.reserve(claim("b"))
+    found = Path(place.address).parent.glob(f"{Path(place.address).name}-*")
+    assert [one.name for one in found] == []

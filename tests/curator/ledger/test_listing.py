@@ -32,7 +32,7 @@ def test_pages_are_numbered_by_their_own_answers(curator):
     assert {one["analyst"] for one in everybody} == {"alice", "bob"}
 
 
-def test_a_search_is_no_release_and_a_failure_is_marked(curator):
+def test_a_search_is_listed_and_a_failure_is_marked(curator):
     bonus = "SELECT SUM(bonus) AS s FROM payroll"
     curator.ask(bonus, epsilon="0.1", analyst="alice")
     curator.query("payroll")
@@ -40,7 +40,9 @@ def test_a_search_is_no_release_and_a_failure_is_marked(curator):
     asking.engine.run = failing
     curator.ask(COUNT, epsilon="0.1", analyst="alice")
     found, _ = released(curator.ledger, "alice", most=10)
-    assert [one["failed"] for one in found] == [True, False]
+    assert [one["failed"] for one in found] == [True, False, False]
+    assert [one["cost"] for one in found] == ["epsilon 0.1"] * 3
+    assert found[-1]["sql"] == "found: bounds of bonus"
     entries, accounts, _ = curator.ledger.everything()
     states = [line.state for line in lines_of(entries, accounts)]
     assert states == ["answered", "answered", "failed"]

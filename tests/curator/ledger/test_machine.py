@@ -221,6 +221,6 @@ class Machine(RuleBasedStateMachine):
 KINDS = ("reserve", "hit")
 TestMachine = pytest.mark.slow(Machine.TestCase)
 TestMachine.settings = settings(
-    max_examples=400 if TORTURE else 50, stateful_step_count=30, deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=2_000 if TORTURE else 50, stateful_step_count=50 if TORTURE else 30,
+    deadline=None, suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip

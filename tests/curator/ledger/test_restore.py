@@ -70,6 +70,25 @@ def test_a_backup_is_refused_until_it_is_restored(backed):
     assert backed.spent()["staff"] == 6
 
 
+@pytest.mark.parametrize("shared", [0o600, 0o660])
+def test_who_shared_a_ledger_still_does(backed, shared):
+    """And a backup that came with wider rights is taken from others."""
+    Path(backed.place.head).chmod(shared)
+    backed.file.chmod(0o664)
+    Path(f"{backed.place.head}.new").touch(0o600)  # a restoring that was cut off
+    backed.restore()
+    assert Path(backed.place.head).stat().st_mode & 0o777 == shared
+    assert backed.file.stat().st_mode & 0o777 == shared
+    assert backed.spent()["staff"] == 5
+
+
+def test_a_backup_without_its_head_file_is_the_owners_alone(backed):
+    Path(backed.place.head).unlink()
+    backed.file.chmod(0o664)
+    backed.restore()
+    assert backed.file.stat().st_mode & 0o777 == 0o600
+
+
 def test_the_old_head_file_is_kept_aside(backed):
     before = Path(backed.place.head).read_bytes()
     backed.restore()

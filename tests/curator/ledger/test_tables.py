@@ -15,7 +15,7 @@ from discreet.curator.ledger.compiled import Statement
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register
-from discreet.curator.ledger.statements import BY_CANON, BY_KEY, LOST
+from discreet.curator.ledger.statements import BY_CANON, BY_KEY, LOST, MARKS
 from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
 
@@ -79,10 +79,12 @@ def test_indexes_leave_out_the_same_rows_in_every_database(either, version):
         for option, rows in each["dialect_options"].items()
         if option.endswith("_where")
     }
-    assert sorted(where) == ["discreet_entry_canon", "discreet_entry_key", "discreet_entry_lost"]
+    names = ("canon", "data", "key", "lost")
+    assert sorted(where) == [f"discreet_entry_{name}" for name in names]
     assert "canon IS NOT NULL" in where["discreet_entry_canon"]
     assert "IS NOT NULL" in where["discreet_entry_key"]
     assert "'lost'" in where["discreet_entry_lost"]
+    assert "'data'" in where["discreet_entry_data"]
 
 
 def test_what_an_old_ledger_holds_is_kept(either):
@@ -209,17 +211,25 @@ def test_what_is_asked_for_every_question_is_found_by_an_index(ledger, statement
     assert "TEMP B-TREE" not in words
 
 
-def test_a_ledger_without_the_last_index_gets_it(either):
+def test_marks_are_found_by_an_index_that_holds_nothing_else(ledger):
+    text = Statement(MARKS, ledger._database.dialect).text
+    plan = ledger._database._raw.execute(f"EXPLAIN QUERY PLAN {text}")
+    (words,) = (row[3] for row in plan.fetchall())
+    assert words.endswith("USING INDEX discreet_entry_data")
+
+
+@pytest.mark.parametrize(("name", "before"), [("lost", 5), ("data", 6)])
+def test_a_ledger_without_the_last_indexes_gets_them(either, name, before):
     with either.new() as ledger:
         ask(ledger, either, claim("a"))
     database = Database(either.address)
     with database.defining() as connection:
-        connection.exec_driver_sql("DROP INDEX discreet_entry_lost")
-        connection.execute(t.ledger.update().values(version=5))
+        connection.exec_driver_sql(f"DROP INDEX discreet_entry_{name}")
+        connection.execute(t.ledger.update().values(version=before))
     database.close()
     with either.open() as ledger:
         _, indexes, version = tables_of(ledger)
-        assert "discreet_entry_lost" in indexes
+        assert f"discreet_entry_{name}" in indexes
         assert version == t.VERSION
         ask(ledger, either, claim("b"))
 

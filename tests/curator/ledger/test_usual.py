@@ -27,6 +27,9 @@ def numbers(ledger):
     return {name: account.id for name, account in ledger.accounts.items()}
 
 
+SECOND = ("payer2", "main2", "delta2", "had2", "delta_had2")
+
+
 def charge(ledger, **other):
     """Values of a charge that is as usual, but for what is said."""
     number, head = numbers(ledger), ledger.head
@@ -35,7 +38,9 @@ def charge(ledger, **other):
         "last": head.seq, "hash": head.hash, "asked": "new", "digest": "d", "canon": "new",
         "failed": "new!", "size": UNIT, "analyst": "ann", "noise": bytes(range(32)),
         "payer1": number["staff"], "main1": 2 * UNIT, "delta1": 0,
+        "had1": 2 * UNIT, "delta_had1": 0,
         "payer2": number["staff@ann"], "main2": 3 * UNIT, "delta2": 0,
+        "had2": 2 * UNIT, "delta_had2": 0,
     }  # fmt: skip
     return tuple((told | other)[place] for place in CHARGE.places)
 
@@ -66,7 +71,7 @@ def test_a_usual_charge_is_written(opened):
 
 def test_one_may_pay_alone(opened):
     before = opened.accounts
-    alone = charge(opened, payer2=None, main2=None, delta2=None)
+    alone = charge(opened, **dict.fromkeys(SECOND))
     assert wrote(opened, CHARGE, alone)
     changed = {n for n, account in opened.accounts.items() if account != before[n]}
     assert changed == {"staff"}
@@ -88,6 +93,11 @@ UNUSUAL = {
     "a second payer with too little": {"main2": 1000 * UNIT},
     "a delta that nobody has": {"delta1": 1},
     "a second delta that nobody has": {"delta2": 1},
+    "a first payer who had spent more": {"had1": 4 * UNIT},
+    "a second payer who had spent more": {"had2": 4 * UNIT},
+    "a delta that was more": {"delta_had1": 1},
+    "a second delta that was more": {"delta_had2": 1},
+    "nothing said of before": {"had1": None},
     "no amount": {"main1": None},
     "no second amount": {"main2": None},
     "no noise key": {"noise": None},

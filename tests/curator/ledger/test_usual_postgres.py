@@ -9,7 +9,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 from tests.curator.ledger.harness import UNIT, Checker, ask, claim
-from tests.curator.ledger.test_usual import answer, charge
+from tests.curator.ledger.test_usual import SECOND, answer, charge
 
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.registry import retire
@@ -77,7 +77,7 @@ def test_a_usual_charge_is_written(opened):
 
 def test_one_may_pay_alone(opened):
     before = opened.accounts
-    alone = charge(opened, payer2=None, main2=None, delta2=None)
+    alone = charge(opened, **dict.fromkeys(SECOND))
     assert wrote(opened, CHARGE, alone)
     changed = {n for n, account in opened.accounts.items() if account != before[n]}
     assert changed == {"staff"}
@@ -118,6 +118,9 @@ SAID = {
     "a first payer who is not there": {"payer1": 999},
     "a first payer with too little": {"main1": 1000 * UNIT},
     "a delta that nobody has": {"delta1": 1},
+    "a first payer who had spent more": {"had1": 4 * UNIT},
+    "a delta that was more": {"delta_had1": 1},
+    "nothing said of before": {"had1": None},
     "no amount": {"main1": None},
     "no delta": {"delta1": None},
 }
@@ -126,6 +129,8 @@ RAISED = {
     "a second payer who is not there": {"payer2": 999},
     "a second payer with too little": {"main2": 1000 * UNIT},
     "a second delta that nobody has": {"delta2": 1},
+    "a second payer who had spent more": {"had2": 4 * UNIT},
+    "a second delta that was more": {"delta_had2": 1},
     "no second amount": {"main2": None},
     "no second delta": {"delta2": None},
     "a key with a nul": {"asked": "nu\0l"},

@@ -65,6 +65,7 @@ SPELLINGS = {
     "an absolute path": ('"payroll.csv"', f'"{FOLDER}/payroll.csv"'),
     "a range": ("{ from = 2021, to = 2024 }", "{ keys = [2021, 2022, 2023, 2024] }"),
     "a default": ('releases = "private"\n', ""),
+    "a later default": ("epsilon = 3", "epsilon = 3\ntells_rest = false"),
     "another default": ('accounting = "pure"\n', ""),
     "the block's own budget": ('people = "own"', 'people = "own"\nepsilon = 3'),
     "neighbours in the unit": ("max_groups = 2 }", 'max_groups = 2, neighbours="add_or_remove" }'),
@@ -90,6 +91,7 @@ MEANINGS = {
     "delta": ("epsilon = 3", "epsilon = 3\ndelta = 1e-9"),
     "neighbours": ('"add_or_remove"', '"replace"'),
     "releases": ('"private"', '"public"'),
+    "tells the rest": ("epsilon = 3", "epsilon = 3\ntells_rest = true"),
     "expiry": ("2027-12-31", "2027-12-30"),
     "no expiry": ("expires = 2027-12-31\n", ""),
     "analyst": ("expires = 2027-06-30\n", ""),
@@ -129,8 +131,8 @@ def test_everything_that_changes_the_meaning_changes_the_fingerprint():
 
 
 PEOPLE = [
-    "ledger", "epsilon", "delta", "releases", "expiry", "no expiry", "analyst", "allowance",
-    "block source", "block people", "block budget", "default", "confidence",
+    "ledger", "epsilon", "delta", "releases", "tells the rest", "expiry", "no expiry", "analyst",
+    "allowance", "block source", "block people", "block budget", "default", "confidence",
 ]  # fmt: skip
 
 
@@ -198,3 +200,10 @@ def test_a_policy_is_frozen():
         found.families["x"] = found.families["staff"]  # type: ignore[index]
     with pytest.raises(TypeError):
         found.datasets["payroll"].columns["x"] = None  # type: ignore[index]
+
+
+def test_what_came_later_leaves_old_fingerprints_as_they_were():
+    """Ledgers follow a policy by its fingerprint."""
+    assert "tells_rest" not in policy().families["staff"].canonical()
+    told = policy(("epsilon = 3", "epsilon = 3\ntells_rest = true"))
+    assert told.families["staff"].canonical()["tells_rest"] is True

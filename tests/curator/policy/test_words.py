@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import date
 
 import pytest
 from tests.curator.policy.example import FULL, SMALL, changed, policy
@@ -88,6 +89,40 @@ def test_the_example_gives_no_warning_and_fits_a_screen():
 )
 def test_other_policies(change, sentence):
     assert sentence in words(change, text=SMALL)
+
+
+@pytest.mark.parametrize(
+    ("unit", "sentence"),
+    [
+        ("max_rows = 1", "At most 1 row of a person counts in a question"),
+        ("max_rows = 1, trusted = true", "Nobody has more than 1 row; you promise"),
+        ("max_rows = 2, max_groups = 1", "counts in at most 1 group of a question"),
+    ],
+)
+def test_one_is_one(unit, sentence):
+    assert sentence in words(('"row"', f'{{ person = "i", {unit} }}'), text=SMALL)
+
+
+def test_what_was_written_as_epsilon_and_delta_is_told_as_that():
+    told = words(("epsilon = 1\n", 'accounting = "zcdp"\nepsilon = 2\ndelta = 1e-6\n'), text=SMALL)
+    assert "keeps what you wrote: epsilon 2 at delta 1e-06." in told
+
+
+def test_what_is_over_is_said():
+    assert warnings(policy(), date(2027, 6, 30)) == []
+    found = warnings(policy(), date(2027, 7, 1))
+    assert found == ["The analyst alice ended on 2027-06-30: nothing is answered any more."]
+    assert warnings(policy(), date(2028, 1, 1))[0] == (
+        "The family staff ended on 2027-12-31: nobody is answered any more."
+    )
+
+
+def test_who_may_know_what_is_left():
+    assert "What is left of this budget is told to nobody but you." in words()
+    told = words(('releases = "private"', "tells_rest = true"))
+    assert "is told what is left of it, and so what others have spent" in told
+    assert "told to nobody" not in told
+    assert "told to nobody" not in words(text=SMALL)  # nobody else asks
 
 
 def test_a_public_size():

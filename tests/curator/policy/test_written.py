@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from discreet.curator.policy.written import added, changed, key_text, table_text, value_text
+from discreet.curator.policy.written import added, changed, joined, key_text, table_text, value_text
 from discreet.errors import ParameterError
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -123,6 +123,27 @@ def test_a_value_that_is_not_there_cannot_change():
     for path in (("family", "other", "epsilon"), ("family", "staff", "rho"), ("family",)):
         with pytest.raises(ParameterError, match="does not stand in the policy"):
             changed(POLICY, path, 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        (("family", "staff", "delta"), "3  # in all\n", "3  # in all\ndelta = 0.001\n"),
+        (("analyst", "alice", "allowance", "staff", "rho"), "= 1,", "= 1, rho = 0.001,"),
+    ],
+)  # fmt: skip
+def test_a_value_is_added_behind_another_and_comments_stay(path, old, new):
+    assert joined(POLICY, path, Decimal("0.001"), beside="epsilon") == POLICY.replace(old, new)
+
+
+def test_a_value_that_cannot_be_added_is_refused():
+    with pytest.raises(ParameterError, match="change the text"):  # its table is in dotted keys
+        joined(POLICY, ("analyst", "bob", "allowance", "staff", "delta"), 0, beside="epsilon")
+    with pytest.raises(ParameterError, match="change the text"):  # it is there already
+        joined("[x]\na = 1\nb = 2", ("x", "b"), 3, beside="a")
+    with pytest.raises(ParameterError, match=r"family\.other\.epsilon does not stand"):
+        joined(POLICY, ("family", "other", "delta"), 0, beside="epsilon")
+    assert joined("[x]\na = 1", ("x", "b"), 3, beside="a") == "[x]\na = 1\nb = 3"
 
 
 def test_a_longer_value_is_replaced_whole():

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from fractions import Fraction
 
 import pytest
 from tests.server.running import COUNT, POLICY, prepared, running, weak
@@ -9,6 +10,16 @@ from tests.server.running import COUNT, POLICY, prepared, running, weak
 from discreet.curator.faults import faults
 from discreet.curator.record import Record
 from discreet.errors import QueryError
+
+
+@pytest.fixture
+def surely(tmp_path, monkeypatch):
+    """A search that finds what is there and no noise, but for once in 10^12."""
+    weak(monkeypatch)
+    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
+    text = POLICY.replace("find = true, epsilon = 0.1", "find = true, epsilon = 0.5")
+    with running(prepared(tmp_path, text, people=2000)) as made:
+        yield made
 
 
 def test_a_question_is_answered_at_its_deadline_and_charged(server):
@@ -45,6 +56,29 @@ def test_the_same_key_is_one_asking(server):
     assert server.ask(epsilon="0.3", key="x", headers={"Idempotency-Key": "y"}).status == 422
     (account,) = server.get("/api/budget").json["accounts"]
     assert account["spent"]["epsilon"] == "0.2"
+
+
+@pytest.mark.parametrize("said", [{"key": "k"}, {"headers": {"Idempotency-Key": "k"}}])
+def test_what_is_left_goes_without_a_key(server, said):
+    """In the body or the header: it is refused, never left out unsaid."""
+    refused = server.ask(epsilon="0.1", with_what_is_left=True, **said)
+    assert refused.status == 422
+    assert "key names one price" in refused.json["message"]
+    assert "Idempotency-Key" in refused.json["fix"]
+    (account,) = server.get("/api/budget").json["accounts"]
+    assert account["spent"]["epsilon"] == "0"
+
+
+def test_a_refusal_for_the_budget_of_all_advises_what_can_help(server):
+    assert server.ask(epsilon="2.95", who="olga").status == 200
+    refused = server.ask(epsilon="0.5")
+    assert refused.status == 402
+    assert "could" not in refused.json
+    assert "with_what_is_left" not in refused.json["fix"]
+    assert "larger allowance would not help" in refused.json["fix"]
+    assert "smaller epsilon" in refused.json["fix"]
+    own = server.ask(epsilon="5")
+    assert "with_what_is_left" in own.json["fix"]
 
 
 def test_a_refusal_says_what_is_left(server):
@@ -152,8 +186,57 @@ def test_a_preview_says_that_bounds_are_to_be_found(server):
     told = server.post("/api/preview", {"question": "SELECT SUM(bonus) AS b FROM payroll"})
     assert told.status == 200, told.body
     assert "have still to be found" in told.json["note"]
-    assert told.json["points"] == []
+    assert "supposed" in told.json["note"]
+    assert told.json["explain"]["cost"] == {"epsilon": "0.2", "delta": "0"}
+    assert told.json["explain"]["to_find"] == ["bounds of bonus"]
+    by_price = {one["epsilon"]: one["cost"]["epsilon"] for one in told.json["points"]}
+    assert by_price["0.05"] == "0.15"
     assert told.json["rehearsal"]["release"]["rows"]
+
+
+def test_what_was_paid_is_told_truly_and_known_from_then_on(surely):
+    """The search: in the cost of the question, in the list, in what is foreseen and published."""
+    server, bonus = surely, "SELECT SUM(bonus) AS b FROM payroll"
+    free = {"question": bonus, "epsilon": "0.05"}
+    axes = {"columns": ["bonus"], "bins": [8], "ranges": [[0, 512]], "epsilon": "0.05"}
+    for path in ("/api/publish", "/api/publish/preview"):
+        refused = server.post(path, axes)
+        assert refused.status == 422
+        assert "ask SUM(bonus) first" in refused.json["message"]
+    before = server.post("/api/explain", free).json
+    assert before["cost"]["epsilon"] == "0.55"
+    first = server.ask(bonus, epsilon="0.05").json
+    parts = "epsilon 0.05 for the question, epsilon 0.5 to find bounds of bonus"
+    assert first["cost"] == f"epsilon 0.55 ({parts})"
+    assert first["release"]["notes"][0].endswith("by a search that costs epsilon 0.5, once")
+    later = server.ask(bonus + " WHERE pay > 3", epsilon="0.05").json
+    assert later["cost"] == "epsilon 0.05"
+    told = server.post("/api/explain", free).json
+    assert (told["cost"]["epsilon"], told["to_find"], told["note"]) == ("0.05", [], "")
+    assert told["columns"][0]["error"] != before["columns"][0]["error"]
+    assert server.post("/api/errors", free).json["to_find"] == []
+    assert server.post("/api/preview", free).json["note"] == ""
+    assert server.post("/api/publish/preview", axes).status == 200
+    published = server.post("/api/publish", axes).json
+    assert published["cost"] == "epsilon 0.05"
+    assert published["release"]["notes"][0] == first["release"]["notes"][0]
+    plain = {**axes, "columns": ["pay"]}
+    assert "bonus" not in str(server.post("/api/publish", plain).json["release"]["notes"])
+
+    listed = server.get("/api/releases").json["releases"]
+    assert [one["sql"] for one in listed][-1] == "found: bounds of bonus"
+    total = sum(Fraction(one["cost"].removeprefix("epsilon ")) for one in listed)
+    (account,) = server.get("/api/budget").json["accounts"]
+    assert total == Fraction(account["spent"]["epsilon"]) == Fraction("0.7")
+    key = listed[-1]["key"]
+    record = server.get(f"/api/releases/{key}").json
+    assert record["cost"] == "epsilon 0.5"
+    low, high = record["release"]["rows"][0]
+    assert f"found: {low} to {high}," in first["release"]["notes"][0]
+    assert server.get(f"/api/releases/{key}", who="bob").status == 404
+    for ending in (".csv", ".html"):
+        assert server.get(f"/api/releases/{key}{ending}").status == 200
+    assert server.post("/api/explain", free, who="bob").json["to_find"] == ["bounds of bonus"]
 
 
 LEVELS = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY ROLLUP (dept)"
@@ -196,6 +279,24 @@ def test_a_point_tells_what_a_budget_in_rho_is_charged(tmp_path, monkeypatch):
         assert server.ask(epsilon="0.5").status == 200
         spent = server.get("/api/budget").json["accounts"][0]["spent"]["rho"]
     assert point["cost"]["rho"] == spent
+
+
+def test_errors_are_told_at_rhos(tmp_path, monkeypatch):
+    weak(monkeypatch)
+    policy = POLICY.replace("epsilon = 3", 'accounting = "zcdp"\nrho = 1')
+    policy = policy.replace("epsilon = 1\n", "rho = 0.5\n")
+    with running(prepared(tmp_path, policy)) as server:
+        body = {"question": COUNT, "rho": "0.08", "rhos": ["0.02", "0.08"]}
+        for path in ("/api/errors", "/api/preview"):
+            told = server.post(path, body)
+            assert told.status == 200, told.body
+            few, many = told.json["points"]
+            assert (few["rho"], many["rho"], many["cost"]["rho"]) == ("0.02", "0.08", "0.08")
+            assert "epsilon" not in few
+            half = few["columns"][0]["within"] / 2  # four times the rho, half the noise
+            assert many["columns"][0]["within"] == pytest.approx(half, rel=0.05)
+        both = server.post("/api/errors", {**body, "rho": None, "epsilons": ["0.1"]})
+        assert (both.status, "go instead of epsilons" in both.json["message"]) == (422, True)
 
 
 def test_a_burst_of_one_asker_keeps_nobody_from_a_thread(server, monkeypatch):

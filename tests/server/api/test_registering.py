@@ -7,11 +7,14 @@ DATASET = {
     "name": "extra", "source": "payroll.csv", "family": "staff", "version": "1",
     "unit": {"person": "id", "max_rows": 2}, "columns": {"dept": {"keys": ["a"]}},
 }  # fmt: skip
+BLOCK = {"source": "payroll.csv", "version": "q1", "people": "shared"}
 ROUTES = {
     ("POST", "/api/sources/draft"): {"source": "payroll.csv"},
     ("POST", "/api/datasets/check"): DATASET,
     ("POST", "/api/datasets"): DATASET,
     ("POST", "/api/datasets/payroll/retire"): None,
+    ("POST", "/api/datasets/payroll/blocks"): {**BLOCK, "name": "q1"},
+    ("POST", "/api/datasets/payroll/blocks/check"): {**BLOCK, "name": "q1"},
     ("POST", "/api/allowances"): {"analyst": "eve", "family": "staff", "epsilon": "1"},
     ("PUT", "/api/policy"): {"text": "x"},
     ("POST", "/api/people"): {"name": "eve", "role": "owner"},

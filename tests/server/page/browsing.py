@@ -11,6 +11,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 from tests.server.running import PASSWORD
 
@@ -108,6 +109,29 @@ class Browser:
         entries = self.driver.get_log("browser")
         told = ("status of 402", "status of 422")
         return [one for one in entries if not any(word in one["message"] for word in told)]
+
+    def nameless(self):
+        """What a screen reader would have no name for: text inside names links and buttons only."""
+        return self.run(
+            "return [...document.querySelectorAll('input:not([type=hidden]), select, textarea,"
+            " button, a, summary, meter, [role=img], [role=group], [role=listbox]')]"
+            ".filter((e) => !(e.getAttribute('aria-label') || (e.labels ?? []).length ||"
+            " (e.matches('button, a, summary') && e.textContent.trim()))).map((e) => e.outerHTML)"
+        )
+
+    def tabbed(self, last, most=120):
+        """What is reached by the keyboard alone, from the top of a page up to something."""
+        self.run("document.body.tabIndex = -1; document.body.focus(); window.scrollTo(0, 0)")
+        seen = []
+        for _ in range(most):
+            self.driver.switch_to.active_element.send_keys(Keys.TAB)
+            seen.append(self.run(
+                "const e = document.activeElement;"
+                "return e.id || e.name || e.dataset.act || e.textContent.trim().slice(0, 40)"
+            ))  # fmt: skip
+            if seen[-1] == last:
+                break
+        return seen
 
     def keep(self, name):
         """A picture of the whole page, if somebody wants to look at it."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import pytest
 from tests.curator.payroll import write_rows
@@ -77,6 +78,34 @@ def test_what_was_published_is_among_the_releases(server):
 def test_a_question_can_be_handed_to_the_page_and_stays_text(server):
     page = text(visitor(server).get("/ask?question=%3C/textarea%3E%3Cscript%3Ealert(1)"))
     assert "&lt;/textarea&gt;&lt;script&gt;alert(1)</textarea>" in page
+
+
+QUARTER = """
+[dataset.payroll.block.2025-q1]
+source = "q1.csv"
+version = "2025-q1"
+people = "own"
+"""
+
+
+def test_asking_again_asks_the_same_part(tmp_path, monkeypatch):
+    """Another part has other people, and another budget would be charged."""
+    weak(monkeypatch)
+    write_rows(tmp_path / "q1.csv")
+    with running(prepared(tmp_path, POLICY + QUARTER)) as server:
+        alice = visitor(server)
+        record = server.ask(COUNT, epsilon="0.05", block="2025-q1").json
+        body = {"columns": ["pay"], "bins": [5], "ranges": [[0, 1000]], "epsilon": "0.05"}
+        published = server.post("/api/publish", {**body, "block": "2025-q1"}).json
+        for key, words in ((record["id"], "Ask this again"), (published["id"], "Publish another")):
+            page = text(alice.get(f"/releases/{key}"))
+            again = unescape(re.search(rf'href="(/ask[^"]+)">{words}', page)[1])
+            assert "&block=2025-q1&" in again
+            assert '<option value="2025-q1" selected>' in text(alice.get(again))
+        whole = server.ask(COUNT, epsilon="0.05").json["id"]
+        assert "block=" not in text(alice.get(f"/releases/{whole}"))
+        refused = alice.get("/ask?dataset=payroll&block=2025-q9")
+        assert (refused.status, "no part" in text(refused)) == (404, True)
 
 
 def test_what_is_not_for_somebody_is_not_there(server):

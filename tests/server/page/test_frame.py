@@ -34,6 +34,14 @@ def test_pages_have_the_headers_of_the_guard_and_are_not_kept(server):
         policy = answer.headers["content-security-policy"]
         assert "script-src 'self';" in policy
         assert "unsafe" not in policy
+        assert "img-src 'self';" in policy
+        assert "data:" not in policy
+        icon = re.search(
+            r'<link rel="icon" type="image/svg\+xml" href="(/static/[^"]+)">', text(answer)
+        )
+        shown = Visitor(server).get(icon[1])
+        assert (shown.status, shown.body[:4]) == (200, b"<svg")
+        assert shown.headers["content-type"] == "image/svg+xml; charset=utf-8"
         assert answer.headers["x-frame-options"] == "DENY"
         assert "content-encoding" not in answer.headers
 

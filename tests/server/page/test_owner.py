@@ -1,16 +1,20 @@
 """The owner's pages, over a real socket and without a browser."""
 
 import json
+import os
 import re
 from html import unescape
 
 import pytest
 from tests.curator.payroll import failing
+from tests.server.page import rich
 from tests.server.page.visiting import HTML, Visitor, text, visitor
-from tests.server.running import POLICY, prepared, running, weak
+from tests.server.running import COUNT, POLICY, prepared, running, weak
 
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import EngineError
+from discreet.server.identity import in_turn
+from discreet.server.page import owner
 
 EVIL = "<script>alert(1)</script>"
 PAGES = ("/overview", "/register", "/people", "/faults")
@@ -27,6 +31,13 @@ def own(folder, monkeypatch):
     weak(monkeypatch)
     with running(folder / "policy.toml", deadlines=(20,), padded=False) as made:
         yield made
+
+
+def test_the_whole_history_is_read_in_turn(server):
+    """It may take all of the log, for whoever asks for it often."""
+    (route,) = [one for one in owner.routes.routes if one.path == "/overview"]
+    assert in_turn in [one.dependency for one in route.dependencies]
+    assert visitor(server, "olga").get("/overview?history=all").status == 200
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -51,6 +62,15 @@ def test_pages_need_no_more_than_their_own_files(server, path):
     assert str(server.service.path.parent) not in page
     for file in re.findall(r'(?:src|href)="(/static/[^"]+)"', page):
         assert Visitor(server).get(file).status == 200
+
+
+def test_the_overview_tells_that_files_have_changed(own):
+    words = "The files of payroll have changed since they were noted as version 2024"
+    assert words not in text(visitor(own, "olga").get("/overview"))
+    os.utime(own.service.path.with_name("payroll.csv"), (1, 1))
+    page = text(visitor(own, "olga").get("/overview"))
+    assert words in page
+    assert "No question about them is answered" in page
 
 
 def test_an_owner_begins_at_the_overview(server):
@@ -118,7 +138,9 @@ def test_registering_says_where_files_are_looked_for(server):
     assert data_of(page) == {
         "families": [{
             "name": "staff", "neighbours": "add_or_remove",
-            "datasets": [{"name": "payroll", "version": "2024", "blocks": []}],
+            "datasets": [
+                {"name": "payroll", "version": "2024", "blocks": [], "in_database": False},
+            ],
         }],
         "ever": ["staff"], "names": ["payroll"],
     }  # fmt: skip
@@ -133,6 +155,48 @@ def test_people_are_told_without_secrets(server):
     assert 'data-analyst="alice" data-family="staff" data-unit="epsilon" data-total="1"' in page
     assert 'data-person="olga"' in page
     assert "Shut olga out" not in page  # not oneself
+
+
+def test_a_delta_can_be_given_where_the_people_have_one(server, tmp_path, monkeypatch):
+    plain = text(visitor(server, "olga").get("/people"))
+    assert '<div class="stack" id="add-delta-field" hidden>' in plain
+    assert "allowance-delta-" not in plain
+    weak(monkeypatch)
+    policy = POLICY.replace("epsilon = 3\n", "epsilon = 3\ndelta = 0.001\n")
+    policy = policy.replace("epsilon = 1\n", "epsilon = 1\ndelta = 0.000002\n", 1)
+    with running(prepared(tmp_path, policy)) as server:
+        olga = visitor(server, "olga")
+        page = text(olga.get("/people"))
+        assert '<option value="staff" data-unit="epsilon" data-delta="0.001">' in page
+        assert 'data-total="1" data-delta="0.000002"' in page
+        assert 'data-total="1" data-delta="0"' in page
+        assert page.count('id="allowance-delta-') == 2
+        assert "0.000002 of delta 0.000002" in page
+        assert "with delta 0.001" in text(olga.get("/register"))
+        assert "and 0.001 left of delta 0.001" in text(olga.get("/overview"))
+
+
+def test_periods_with_their_budgets_and_allowances(tmp_path, monkeypatch):
+    weak(monkeypatch)
+    with running(rich.written(tmp_path), deadlines=(20,), padded=False) as server:
+        server.ask(COUNT, epsilon="0.125", block="2025-q1")
+        page = text(visitor(server, "olga").get("/overview"))
+        assert "<h3>All but the periods below</h3>" in page
+        assert "<h3>Period 2025-q1, people of its own</h3>" in page
+        rows = re.findall(
+            r'<tr><th scope="row">(\w+)</th><td>([^<]*)</td><td class="n">([^<]*)</td>', page
+        )
+        assert rows == [
+            ("alice", "–", "1"), ("alice", "2025-q1", "0.875"),
+            ("bob", "–", "1"), ("bob", "2025-q1", "1"),
+        ]  # fmt: skip
+        assert "version first of 2025, people of its own" in page
+        assert "version second of 2025, the same people" in page
+        assert page.count('class="stack period"') == 2
+        for name in ("alice", "audrey"):
+            told = text(visitor(server, name).get("/datasets"))
+            assert "first of 2025</td><td>people of its own, with a budget of their own" in told
+            assert "second of 2025</td><td>the same people, from the same budget" in told
 
 
 def test_faults_are_told_to_the_owner_alone(own, monkeypatch):

@@ -7,7 +7,7 @@ import time
 import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
-from tests.server.page.browsing import Browser, chromium
+from tests.server.page.browsing import Browser
 from tests.server.running import PASSWORD, prepared, running, weak
 
 from discreet.curator.ledger.verify import verified
@@ -37,12 +37,6 @@ def server(tmp_path_factory):
         with running(path, deadlines=(1,), people=PEOPLE) as made:
             asyncio.run(VEGA.get())
             yield made
-
-
-@pytest.fixture(scope="module")
-def driver():
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture

@@ -1,10 +1,12 @@
 """What pages show of datasets and budgets."""
 
 from tests.curator.payroll import POLICY, write_rows
+from tests.server.page.rich import POLICY as RICH
+from tests.server.page.rich import written
 from tests.server.page.visiting import text, visitor
 from tests.server.running import prepared, running, weak
 
-from discreet.server.page.views import axis, budgets, described, example, short
+from discreet.server.page.views import axis, budgets, described, example, joinable, short
 
 KEYS = {"name": "dept", "kind": "keys", "count": 3}
 
@@ -64,6 +66,28 @@ def test_blocks_with_people_of_their_own_have_gauges_of_their_own(tmp_path, monk
         gauges = text(visitor(server).get("/datasets"))
         assert "<h3>whole, q2</h3>" in gauges
         assert "<h3>q1</h3>" in gauges
+
+
+def test_a_public_table_is_told_with_its_values():
+    rows = [[["str", "a"], ["str", "north"], ["int", "3"]], [["str", "b"], ["str", "north"], None]]
+    told = joinable({"name": "region", "key": "dept", "columns": ["area", "size"], "rows": rows})
+    assert (told["name"], told["key"]) == ("region", "dept")
+    assert [(one["name"], one["keys"], one["of"]) for one in told["columns"]] == [
+        ("area", ["north"], "str"), ("size", ["3"], "int"),
+    ]  # fmt: skip
+
+
+def test_the_rows_of_a_public_table_are_shown(tmp_path, monkeypatch):
+    weak(monkeypatch)
+    many = ", ".join(f'{{ dept = "k{i}", no = {i} }}' for i in range(30))
+    more = f'\n[dataset.payroll.lookup.many]\nkey = "dept"\nrows = [{many}]\n'
+    with running(written(tmp_path, RICH + more)) as server:
+        page = text(visitor(server).get("/datasets"))
+        assert '<tr><th scope="row">a</th><td>north</td><td>Ms X</td></tr>' in page
+        assert "All rows; join it with <code>JOIN region USING (dept)</code>" in page
+        assert "The first 20 of 30 rows" in page
+        assert '<th scope="row">k19</th>' in page
+        assert '<th scope="row">k20</th>' not in page
 
 
 def test_an_axis_is_what_was_declared():

@@ -13,6 +13,7 @@ import unicodedata
 from typing import Any
 
 from discreet.curator.access.secret import Pepper
+from discreet.engines.cores import everywhere
 from discreet.errors import ParameterError
 from discreet.noise.source import new_key
 
@@ -48,7 +49,7 @@ class Passwords:
         if size > LONGEST:
             raise ParameterError("password", None, f"must have at most {LONGEST} bytes")
         low = _argon2()
-        with _AT_ONCE:
+        with _AT_ONCE, everywhere():  # its lanes are threads
             made: bytes = low.hash_secret(
                 self._spiced(given), new_key()[:_SALT], time_cost=ROUNDS, memory_cost=MEMORY,
                 parallelism=LANES, hash_len=_HASH, type=low.Type.ID,
@@ -61,7 +62,7 @@ class Passwords:
         hashed = self._nobody if stored is None else stored
         from argon2.exceptions import Argon2Error, InvalidHashError  # noqa: PLC0415 - as below
 
-        with _AT_ONCE:
+        with _AT_ONCE, everywhere():
             try:
                 same = low.verify_secret(hashed.encode(), self._spiced(password), low.Type.ID)
             except (Argon2Error, InvalidHashError):

@@ -35,7 +35,16 @@ from discreet.privacy.guarantee import (
 )
 from discreet.privacy.loss import Loss
 
-__all__ = ["NOTHING", "Accounting", "Amount", "Limit", "cost_of", "decimal", "limit_of"]
+__all__ = [
+    "NOTHING",
+    "Accounting",
+    "Amount",
+    "Limit",
+    "cost_of",
+    "decimal",
+    "limit_of",
+    "told_apart",
+]
 
 Accounting = Literal["pure", "zcdp"]
 MAIN, DELTAS = 10**12, 10**21
@@ -61,6 +70,10 @@ class Amount:
         """Whether this is no more than another, in both."""
         return self.main <= other.main and self.delta <= other.delta
 
+    def least(self, other: Amount) -> Amount:
+        """The smaller of each."""
+        return Amount(min(self.main, other.main), min(self.delta, other.delta))
+
     def value(self) -> Fraction:
         """The epsilon or rho."""
         return Fraction(self.main, MAIN)
@@ -80,16 +93,18 @@ class Amount:
         delta = rational(values["delta"], name="delta") * DELTAS
         return cls(whole(main, name=_MAIN[accounting]), whole(delta, name="delta"))
 
-    def said(self, accounting: Accounting) -> str:
-        """In words, rounded for people: "epsilon 0.5, delta 1e-06".
+    def said(self, accounting: Accounting, *, exactly: bool = False) -> str:
+        """In words, rounded for people: "epsilon 0.5, delta 1e-06"; or with all digits.
 
         >>> Amount(500_000_000_000).said("pure")
         'epsilon 0.5'
         """
-        exact = decimal(self.main)
-        short = exact if len(exact) <= 8 else f"{float(self.value()):.4g}"
+        exact, failing = decimal(self.main), float(self.failing())
+        short = exact if exactly or len(exact) <= 8 else f"{float(self.value()):.4g}"
         words = f"{_MAIN[accounting]} {short}"
-        return f"{words}, delta {float(self.failing()):.4g}" if self.delta else words
+        if not self.delta:
+            return words
+        return f"{words}, delta {failing:.17g}" if exactly else f"{words}, delta {failing:.4g}"
 
 
 def decimal(units: int, places: int = 12) -> str:
@@ -103,6 +118,18 @@ def decimal(units: int, places: int = 12) -> str:
 
 
 NOTHING = Amount(0)
+
+
+def told_apart(one: Amount, other: Amount, accounting: Accounting) -> tuple[str, str]:
+    """Two amounts in words: rounded, or with all digits where they would look the same.
+
+    >>> told_apart(Amount(500_000_100_000), Amount(500_000_000_000), "pure")
+    ('epsilon 0.5000001', 'epsilon 0.5')
+    """
+    short = one.said(accounting), other.said(accounting)
+    if short[0] != short[1] or one == other:
+        return short
+    return one.said(accounting, exactly=True), other.said(accounting, exactly=True)
 
 
 @dataclass(frozen=True, slots=True)

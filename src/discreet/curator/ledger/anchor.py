@@ -2,8 +2,9 @@
 
 A database that was put back from a backup is intact and knows nothing of what was spent since. The
 head file does: it holds the number and hash of the last entry and what every account had spent.
-A ledger opens only if its log contains that entry. A crash between a commit and the head file
-leaves the file one entry behind, which is no harm: the log still contains what it names.
+A ledger opens only if its log contains that entry, and if no account of its tables has spent less.
+A crash between a commit and the head file leaves the file one entry behind, which is no harm: the
+log still contains what it names, and the tables say what it cost.
 
 The file is lines of 256 bytes, one for the ledger, one for the head and one for each account, each
 with a checksum, rewritten in place, so that it never grows with the log. What changes within a page
@@ -32,6 +33,7 @@ from typing import Self
 
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.chain import START, Head
+from discreet.curator.ledger.values import Account
 from discreet.errors import LedgerError
 
 with suppress(ImportError):  # there is none on Windows, where no ledger is kept
@@ -186,6 +188,32 @@ class Anchor:
         self._known[line] = raw, found
         return found
 
+    def believe(self, account: Account) -> None:
+        """Refuse a row that says that less was spent than this file knows.
+
+        A row is written before this file is, so that none is behind by itself. (For a sealed
+        account the file says its total, and it pays for nothing.)
+        """
+        known = self.spent(account.id)
+        if not account.sealed and not known.within(account.spent):
+            raise _changed(
+                f"{account.name!r} has spent {account.spent.said(account.accounting)} by its "
+                f"tables, and had spent {known.said(account.accounting)} before"
+            )
+
+    def catch_up(self, head: Head, accounts: Sequence[Account]) -> None:
+        """Write down what all rows say at a head; the caller holds the lock.
+
+        Each is believed or refused first, and none may be gone that has spent something.
+        """
+        for account in accounts:
+            self.believe(account)
+        there = {account.id for account in accounts}
+        for number in range(1, self.accounts + 1):
+            if number not in there and self.spent(number) != NOTHING:
+                raise _changed(f"account {number} had spent something and is gone")
+        self.advance(head, {account.id: account.spent for account in accounts})
+
     @property
     def accounts(self) -> int:
         """The highest number of an account that it can know of."""
@@ -313,6 +341,14 @@ class Anchor:
             f"the head file {self.path.name} is damaged in line {line + 1}; "
             "`discreet ledger restore` makes it anew from the ledger that you trust"
         )
+
+
+def _changed(words: str) -> LedgerError:
+    return LedgerError(
+        f"this ledger was changed: {words}. `discreet ledger verify` compares all of it with its "
+        "log; a backup that is intact can be put back, and `discreet ledger restore` counts what "
+        "was spent since. Nothing was charged"
+    )
 
 
 def _line(number: int, text: str) -> bytes:

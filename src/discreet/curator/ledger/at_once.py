@@ -17,7 +17,8 @@ SQLite, which locks before it looks, it does not happen.) That a key is new is l
 keys, which are unique. The accounts are charged under the same condition as elsewhere, on their
 rows as they are at that moment; what is not there is refused. The head that it names is that of the
 head file, which is compared with the log in this way; and since what an account had spent at that
-head is in the file, what it has spent now need not be read from the database.
+head is in the file, what it has spent now need not be read from the database. The statement also
+compares: where a row says that less was spent, it was changed, and nothing is written.
 Tested by tests/curator/ledger/test_at_once.py
 """
 
@@ -44,7 +45,7 @@ Write = Callable[["Once", Anchor], Any]
 """Writes something in one go; None where nothing was written. The caller has all locks."""
 
 _Paid = Sequence[Sequence[int]]
-_NOBODY = (None, None, None)
+_NOBODY = (None,) * 5
 
 
 class Once(ABC):
@@ -70,7 +71,7 @@ class Once(ABC):
         values = (
             entry.seq, body, entry.hash, claim.policy, last.seq, last.hash, claim.key,
             claim.digest, canon, canon + FAILED, claim.size, claim.analyst, noise,
-            *paid[0], *(paid[1] if len(paid) > 1 else _NOBODY),
+            *_payer(anchor, paid[0]), *(_payer(anchor, paid[1]) if len(paid) > 1 else _NOBODY),
         )  # fmt: skip
         if not self._charged(values):
             return None
@@ -120,6 +121,13 @@ class _InFile(Once):
         return self._database.wrote("store", ANSWER, values)
 
 
+def _payer(anchor: Anchor, paid: Sequence[int]) -> tuple[int, ...]:
+    """Who pays, how much, and what it had spent before."""
+    number, main, delta = paid
+    had = anchor.spent(number)
+    return number, main, delta, had.main, had.delta
+
+
 def once_in(database: Database) -> Once:
     """What writes in one go, as the database needs it."""
     return (_InFile if database.is_file else _InServer)(database)
@@ -154,7 +162,7 @@ def reserve_at_once(
         head = once.charge(anchor, claim, paid, body, noise)
         if head is None:
             return None
-        return Pending(claim.key, noise, head.seq, head.hash, resumed=False)
+        return Pending(claim.key, noise, head.seq, head.hash, resumed=False, paid=claim.charges)
 
     return write
 

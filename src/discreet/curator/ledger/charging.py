@@ -16,7 +16,7 @@ from typing import Any
 from discreet.curator.ledger.chain import canonical, new_salt, noise_mark, quoted
 from discreet.curator.ledger.statements import FAILED, LARGEST, LOOK, WAITING
 from discreet.curator.ledger.steps import reached
-from discreet.curator.ledger.values import Charge, Charged, Claim, Done, Pending
+from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.curator.ledger.writing import Writing
 from discreet.errors import LedgerError
 from discreet.noise.source import new_key
@@ -41,21 +41,21 @@ def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | D
     if stored is not None and own and not claim.named:
         return on.done(stored, "own")
     finer = on.finer(claim) if answered and stored is None else None
-    charges: Sequence[Charge] = claim.charges
+    charges = claim.charges
     if stored is not None or finer is not None:
-        charges = [] if own else [charge for charge in charges if charge.on_hit]
+        charges = () if own else tuple(charge for charge in charges if charge.on_hit)
         if charges:
             on.enough(charges)
             on.afford(claim.charges)
     spent = on.pay(charges)
     reached("in reserve")
     if stored is not None:
-        return _hit(on, claim, stored, spent, now())
+        return replace(_hit(on, claim, stored, spent, now()), paid=charges)
     of = None if finer is None else str(finer["key"])
     noise = new_key()
     body = charged(claim, spent, now(), noise=noise, of=of)
     entry = on.charge(claim, "reserve", body, state="reserved", noise=noise, answer=None)
-    return Pending(key, noise, entry.seq, entry.hash, resumed=False, of=of or "")
+    return Pending(key, noise, entry.seq, entry.hash, resumed=False, of=of or "", paid=charges)
 
 
 def charged(

@@ -114,6 +114,9 @@ class Database:
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.close()
+        if self.is_file and self._usual is not None:
+            self._usual.close()  # what it was refused would keep the file open, and its log
+        self._usual = None
         raw, self._raw = self._raw, None
         if raw is not None:
             self._pooled.close()

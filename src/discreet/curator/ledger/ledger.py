@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from discreet import private
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
 from discreet.curator.ledger.anchor import Anchor
@@ -87,8 +88,7 @@ class Ledger:
         """Make a new, empty ledger; refuses where there is one, or was one."""
         text = str(address)
         place = head_path(text, head)
-        file = not _is_postgres(text)
-        if file and Path(text).exists():
+        if not _is_postgres(text) and Path(text).exists():
             raise LedgerError(f"{Path(text).name} exists; it is opened, not made anew")
         uid = uuid.uuid4().hex
         anchor = Anchor.create(place, uid)
@@ -119,11 +119,13 @@ class Ledger:
         self._charged: dict[str, Charged] = {}
         self._numbers: dict[str, int] = {}
         self._process = os.getpid()
-        if not _is_postgres(self.address) and not Path(self.address).is_file():
-            raise LedgerError(
-                f"there is no ledger {Path(self.address).name}; nothing was charged. "
-                "`discreet register policy.toml` makes the ledger of a policy"
-            )
+        if not _is_postgres(self.address):
+            if not Path(self.address).is_file():
+                raise LedgerError(
+                    f"there is no ledger {Path(self.address).name}; nothing was charged. "
+                    "`discreet register policy.toml` makes the ledger of a policy"
+                )
+            private.keep_as(self.head_path, self.address)
         self._database = Database(self.address)
         self._once = once_in(self._database)
         try:
@@ -138,7 +140,7 @@ class Ledger:
             raise
 
     def anchor(self) -> None:
-        """Open the head file, and check that the log contains what it names."""
+        """Open the head file; the log must contain what it names, and the accounts agree."""
         with self._database.turn():
             self._open_anchor()
 
@@ -149,7 +151,7 @@ class Ledger:
                 head = self._head(cursor)
                 self._check(anchor, partial(self._database.run, cursor), head)
                 rows = self._database.run(cursor, ACCOUNTS).fetchall()
-                anchor.advance(head, {a.id: a.spent for a in map(account_of, rows)})
+                anchor.catch_up(head, [account_of(row) for row in rows])
         except BaseException:
             self.close()
             raise
@@ -224,7 +226,9 @@ class Ledger:
 
     def _go(self, name: str, anchor: Anchor, write: Write) -> Any:
         got = write(self._once, anchor)
-        if got is not None:
+        if got is None:
+            self._known = None  # something is unusual: the accounts are looked at
+        else:
             passed("after the head of", (name,))
         return got
 
@@ -257,9 +261,9 @@ class Ledger:
         anchor = self._anchor
         assert anchor is not None  # noqa: S101 - who writes has it open
         if self._check(anchor, on.run, on.head):
-            # Somebody committed and died, or has another head file: before anything is
-            # built on those entries, this file knows them and what they cost.
-            anchor.advance(on.head, {a.id: a.spent for a in on.accounts()})
+            # Somebody committed and died, or has another head file: this file learns of it first.
+            anchor.catch_up(on.head, on.accounts())
+        on.believe = anchor.believe
         known, self._known = self._known, None  # until it is committed
         if known is not None and known[0] == on.head:
             on.payers = known[1]
@@ -476,10 +480,17 @@ def _is_postgres(address: str) -> bool:
 
 
 def _make(address: str, uid: str, clock: Callable[[], datetime]) -> None:
-    database = Database(address)
+    if not _is_postgres(address):
+        try:
+            private.make(address)
+        except OSError as error:
+            problem = f"{Path(address).name} cannot be made ({error.strerror})"
+            raise LedgerError(f"no ledger can be made here: {problem}") from error
     try:
-        body = {"uid": uid, "at": clock().isoformat(timespec="seconds")}
-        entry = follows(START, "create", canonical(body))
-        t.make(database, uid, entry)
-    finally:
-        database.close()
+        with closing(Database(address)) as database:
+            body = {"uid": uid, "at": clock().isoformat(timespec="seconds")}
+            t.make(database, uid, follows(START, "create", canonical(body)))
+    except BaseException:
+        if not _is_postgres(address):
+            Path(address).unlink()
+        raise

@@ -23,11 +23,10 @@ __all__ = ["OWNER", "Line", "lines_of", "released"]
 
 OWNER = "owner"
 """What lists call who asks without an analyst's name."""
-_SELDOM = ("create", "account", "policy", "note")
+_SELDOM = ("create", "account", "policy", "data", "note")
 """What is only told with everything."""
 _DONE = (
     t.question.c.state == "done",
-    t.question.c.key.not_like("find-%"),
     or_(bindparam("anybody") == 1, t.question.c.analyst == bindparam("who")),
 )
 _MANY = select(func.count()).select_from(t.question).where(*_DONE)
@@ -46,7 +45,8 @@ _PAGE = (
 def released(
     ledger: Ledger, analyst: str | None = None, *, most: int, before: int | None = None
 ) -> tuple[list[dict[str, Any]], int | None]:
-    """The answered questions, the newest first, a page at a time: of one analyst, or of all.
+    """The answered questions, and what was found for them, the newest first, a page at a time: of
+    one analyst, or of all. Their prices add up to what was charged.
 
     Each with its key, question, dataset, block, price, time, entry, asker, and whether it is the
     answer of a failure. Pages are numbered by these answers themselves, not by the ledger's
@@ -68,7 +68,8 @@ def released(
         told = json.loads(body)
         info = told["info"]
         found.append({
-            "key": key, "sql": info["sql"], "dataset": info["dataset"], "block": info["block"],
+            "key": key, "sql": info.get("sql") or f"found: {info['find']}",
+            "dataset": info["dataset"], "block": info["block"],
             "cost": info["cost"], "at": told["at"], "entry": int(seq), "analyst": who or OWNER,
             "failed": str(canon).endswith(FAILED),
         })  # fmt: skip
@@ -150,7 +151,8 @@ def _line(
         state = "access" if "by" in values else "note"
         return Line(entry.seq, at, who, _access(values), "", "", "", state, "")
     what = _act(entry.kind, values, known)
-    return Line(entry.seq, at, OWNER, what, "", cost, allowance, entry.kind, "")
+    state = "same data" if values.get("same") else entry.kind
+    return Line(entry.seq, at, OWNER, what, "", cost, allowance, state, "")
 
 
 def _act(kind: str, values: dict[str, Any], known: dict[int, Account]) -> str:
@@ -163,6 +165,11 @@ def _act(kind: str, values: dict[str, Any], known: dict[int, Account]) -> str:
         return f"{one.name} may spend {total}"
     if kind == "policy":
         return f"policy version {values['version']}"
+    if kind == "data" and values["same"]:
+        return f"changed files, the same rows: {', '.join(values['same'])}"
+    if kind == "data":
+        noted = [f"{source} is version {version}" for source, version, _ in values["marks"]]
+        return f"files noted: {', '.join(noted)}"
     return {"create": "the ledger was made", "lost": "restored from a backup"}.get(kind, kind)
 
 

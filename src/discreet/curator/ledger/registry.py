@@ -12,6 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import bindparam, insert, update
@@ -19,11 +20,12 @@ from sqlalchemy import bindparam, insert, update
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount, Limit
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.marks import Data, changed_words, marks_on, note, otherwise
 from discreet.curator.ledger.values import Account, Charge
 from discreet.curator.ledger.writing import Writing
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, ParameterError
 
-__all__ = ["Registration", "register", "retire"]
+__all__ = ["Registration", "opened_or_made", "register", "retire"]
 
 _OPEN = insert(t.account)
 _SEAL = update(t.account).where(t.account.c.name == bindparam("which")).values(sealed=1)
@@ -40,6 +42,7 @@ class Registration:
         allowances: the accounts of analysts, with theirs; "staff@alice".
         sources: whose data each source holds: the family by the source's address.
         overlap: whether two sources may hold the same rows.
+        data: the files behind the sources, as they are now.
     """
 
     fingerprint: str
@@ -48,6 +51,18 @@ class Registration:
     allowances: Mapping[str, Limit]
     sources: Mapping[str, str]
     overlap: Callable[[str, str], bool] = operator.eq
+    data: Sequence[Data] = ()
+
+
+def opened_or_made(address: str, head: Path) -> Ledger:
+    """The ledger at an address; a new one, if there is none."""
+    if address.startswith("postgres") or Path(address).exists():
+        try:
+            return Ledger(address, head=head)
+        except LedgerError as error:
+            if "holds no ledger" not in str(error):
+                raise
+    return Ledger.create(address, head=head)
 
 
 def register(
@@ -56,6 +71,7 @@ def register(
     *,
     new_people: Collection[str] = (),
     more_budget: Collection[str] = (),
+    same_data: Collection[str] = (),
 ) -> tuple[int, list[str]]:
     """Let the ledger follow a policy; the policy's version, and what changed, in words.
 
@@ -64,6 +80,7 @@ def register(
         wanted: the policy.
         new_people: families that are new and hold other people than all families before.
         more_budget: accounts whose total may rise.
+        same_data: datasets whose files have changed under their version, and whose rows have not.
     """
     both = sorted(set(wanted.families) & set(wanted.allowances))
     if both:
@@ -71,11 +88,11 @@ def register(
     with ledger.writing() as on:
         on.name = "register"
         now, version = on.policy
+        changed = _marked(on, wanted.data, same_data, ledger.now())
         if now == wanted.fingerprint:
-            return version, []
+            return version, changed
         there = {a.name: a for a in on.accounts()}
         _check_people(wanted, on.log("policy"), new_people)
-        changed: list[str] = []
         number = len(there)
         for name, limit in {**wanted.families, **wanted.allowances}.items():
             found = there.get(name)
@@ -121,6 +138,27 @@ def _check_people(
             f"{', '.join(sorted(families))}, keep the old name; if nobody in it is in any of "
             f"those, say so: `discreet register --new-people {unsaid[0]}`. Nothing was changed"
         )
+
+
+def _marked(on: Writing, data: Sequence[Data], same: Collection[str], at: str) -> list[str]:
+    """Note what is new; refuse files that have changed, unless the rows are said to be the same."""
+    known = [one.part for one in data]
+    for part in same:
+        if part not in known:
+            there = ", ".join(known) or "none"
+            problem = f"must be a dataset, or dataset/block, in files that are there: {there}"
+            raise ParameterError("same_data", part, problem)
+    marks = marks_on(on)
+    changed = otherwise(marks, data)
+    accepted = {one.key for one in changed if one.part in same}
+    for one in changed:
+        if one.key not in accepted:
+            raise LedgerError(f"{changed_words(one)}. Nothing was changed")
+    parts = [one.part for one in changed]
+    new = [one for one in data if one.key not in marks or one.key in accepted]
+    if new:
+        note(on, new, at, same=parts)
+    return [f"{part}: its files have changed, and its rows are the same" for part in parts]
 
 
 def _opened(on: Writing, name: str, limit: Limit, number: int) -> list[str]:

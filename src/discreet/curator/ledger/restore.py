@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet import private
 from discreet.curator.ledger.admitted import shut
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.anchor import Anchor
@@ -36,18 +38,20 @@ def restored(address: str | Path, *, head: str | Path | None = None) -> list[str
     """
     place = head_path(str(address), head)
     new = place.with_name(f"{place.name}.new")
+    new.unlink(missing_ok=True)
     with contextlib.closing(Ledger.unanchored(address, head=new)) as ledger:
         verified(ledger)
         reached = _reached(place, ledger)
-        new.unlink(missing_ok=True)
         Anchor.create(new, ledger.uid).close()
         ledger.anchor()
         words = _charged(ledger, reached)
         if place.exists():
+            shutil.copymode(place, new)  # who shared the ledger still does
             aside = place.with_name(f"{place.name}.before-entry-{ledger.head.seq}")
             aside.unlink(missing_ok=True)
             os.link(place, aside)
         new.replace(place)
+    private.keep_as(place, address)  # a backup may have come with other rights
     return words
 
 

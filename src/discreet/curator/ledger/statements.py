@@ -140,5 +140,6 @@ LIMIT = (
     .values(total=bindparam("new_total"), delta_total=bindparam("new_delta"))
 )
 OF_KIND = select(*_ENTRY).where(t.entry.c.kind == bindparam("which")).order_by(t.entry.c.seq)
+MARKS = select(t.entry.c.body).where(t.entry.c.kind == "data").order_by(t.entry.c.seq)
 LARGEST = 2**63 - 1
 """What an integer of the database holds; no account has as much."""

@@ -179,6 +179,9 @@ Index(
 _LOST: Any = entry.c.kind == "lost"
 _restored = Index("discreet_entry_lost", entry.c.seq, sqlite_where=_LOST)
 """Whether the ledger was restored since is asked for every answer that serves again."""
+_DATA: Any = entry.c.kind == "data"
+_marked = Index("discreet_entry_data", entry.c.seq, sqlite_where=_DATA)
+"""Which files a version stands for is asked before the first question of every process."""
 
 _old = MetaData()
 """What only ledgers of older versions have."""
@@ -249,6 +252,11 @@ def _lost(connection: Connection) -> None:
     _restored.create(connection, checkfirst=True)  # version 5 makes the log with all its indexes
 
 
+def _marks(connection: Connection) -> None:
+    """The log has marks of data; older software would answer from whatever rows there are."""
+    _marked.create(connection, checkfirst=True)
+
+
 MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     1: _first,
     2: _index,
@@ -256,6 +264,7 @@ MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     4: _people,
     5: _together,
     6: _lost,
+    7: _marks,
 }
 """What makes the tables of a version from those of the version before."""
 VERSION = max(MIGRATIONS)

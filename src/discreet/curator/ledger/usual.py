@@ -28,6 +28,7 @@ _PAYS = """
     SET spent = CASE
             WHEN sealed = 0 AND spent <= total - NEW.main{0}
                 AND delta_spent <= delta_total - NEW.delta{0}
+                AND spent >= NEW.had{0} AND delta_spent >= NEW.delta_had{0}
             THEN spent + NEW.main{0} ELSE -1
         END,
         delta_spent = delta_spent + NEW.delta{0}
@@ -36,7 +37,8 @@ _PAYS = """
 """
 _CHARGED = (
     "next", "body", "made", "policy", "last", "hash", "asked", "digest", "canon", "failed", "size",
-    "analyst", "noise", "payer1", "main1", "delta1", "payer2", "main2", "delta2",
+    "analyst", "noise", "payer1", "main1", "delta1", "had1", "delta_had1",
+    "payer2", "main2", "delta2", "had2", "delta_had2",
 )  # fmt: skip
 _ANSWERED = ("charged", "asked", "told", "next", "body", "made", "last", "hash")
 

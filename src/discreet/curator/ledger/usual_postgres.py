@@ -83,7 +83,8 @@ _PAYS = """
     UPDATE discreet_account
     SET spent = spent + :main{0}, delta_spent = delta_spent + :delta{0}
     WHERE id = :payer{0} AND sealed = 0 AND spent <= total - :main{0}
-        AND delta_spent <= delta_total - :delta{0};
+        AND delta_spent <= delta_total - :delta{0}
+        AND spent >= :had{0} AND delta_spent >= :delta_had{0};
 """
 CHARGE = Call(
     "discreet_charge",
@@ -92,7 +93,9 @@ CHARGE = Call(
         "hash": "text", "asked": "text", "digest": "text", "canon": "text", "failed": "text",
         "size": "bigint", "analyst": "text", "noise": "bytea",
         "payer1": "integer", "main1": "bigint", "delta1": "bigint",
+        "had1": "bigint", "delta_had1": "bigint",
         "payer2": "integer", "main2": "bigint", "delta2": "bigint",
+        "had2": "bigint", "delta_had2": "bigint",
     },
     f"""BEGIN
     PERFORM FROM discreet_ledger

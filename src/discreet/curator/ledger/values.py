@@ -119,6 +119,7 @@ class Pending:
         hash: of that entry.
         resumed: whether it was charged before, by somebody who did not come back.
         of: the key of the stored answer that it has to be made of; "" if it is a new one.
+        paid: what was charged for it just now; nothing where it was charged before.
     """
 
     key: str
@@ -127,6 +128,7 @@ class Pending:
     hash: str
     resumed: bool
     of: str = ""
+    paid: tuple[Charge, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         return f"<Pending {self.key!r}: charged in entry {self.seq}>"
@@ -148,6 +150,7 @@ class Done:
             answer comes straight from being stored.
         info: what the log tells of this asking.
         canon: what was asked, the same for equal questions to equal data.
+        paid: what was charged just now, where another's answer serves.
     """
 
     key: str
@@ -159,3 +162,4 @@ class Done:
     at: str = field(default="", compare=False)
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
     canon: str = field(default="", compare=False)
+    paid: tuple[Charge, ...] = field(default=(), compare=False)

@@ -19,6 +19,7 @@ from discreet.curator.ledger.admitted import Admitted, compare, follow
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.chain import START, Entry, Head, checked, noise_mark
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.marks import marks_of
 from discreet.curator.ledger.statements import FAILED
 from discreet.curator.ledger.values import Account
 from discreet.errors import LedgerError
@@ -115,8 +116,8 @@ def _follow(made: Rebuilt, entry: Entry) -> None:
             _answer(made, entry, values)
         case "access":
             follow(made.access, values)
-        case "create":
-            pass
+        case "data" | "create":
+            marks_of([{"marks": (), **values}])
         case kind:
             raise LedgerError(f"the ledger's entry {entry.seq} is of an unknown kind {kind!r}")
 

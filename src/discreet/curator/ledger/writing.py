@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from discreet.curator.ledger import statements as s
 from discreet.curator.ledger import tables as t
-from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger.amounts import Amount, told_apart
 from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows, noise_mark
 from discreet.curator.ledger.compiled import Placed
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
-from discreet.errors import BudgetExceededError, LedgerError, ParameterError
+from discreet.errors import BudgetExceededError, KeyUsedError, LedgerError, ParameterError
 
 __all__ = ["Balance", "Writing", "account_of", "question_of"]
 
@@ -55,6 +55,7 @@ class Writing:
         spent: what the accounts that were charged have spent now.
         payers: what accounts are worth now, by name; those that were looked at.
         name: of what is done, for the steps.
+        believe: told of an account before anything is built on its row.
 
     Args:
         database: where the ledger is.
@@ -63,7 +64,7 @@ class Writing:
     """
 
     __slots__ = (
-        "_check", "_cursor", "_database", "_texts", "changes", "entries", "head",
+        "_check", "_cursor", "_database", "_texts", "believe", "changes", "entries", "head",
         "name", "payers", "spent",
     )  # fmt: skip
 
@@ -78,6 +79,7 @@ class Writing:
         self.entries: list[Entry] = []
         self.spent: dict[int, Amount] = {}
         self.name = "entry"
+        self.believe: Callable[[Account], None] | None = None
 
     def run(self, statement: Any, /, **values: Any) -> Any:
         """Run one statement."""
@@ -239,9 +241,9 @@ class Writing:
         """What becomes of a key that exists."""
         known = question_of(self.run(s.BY_KEY, asked=claim.key).fetchone())
         if known["digest"] != claim.digest:
-            raise LedgerError(
-                f"the key {claim.key!r} belongs to another question; ask with a new key. "
-                "Nothing was charged"
+            raise KeyUsedError(
+                "this key belongs to another question, or to the same one at another price; ask "
+                "with a new key. Nothing was charged"
             )
         if known["state"] == "done":
             return self.done(known, "")
@@ -302,6 +304,8 @@ class Writing:
         account = self._account(charge.account)
         if account is None:
             self._refuse(charge)
+        if self.believe is not None:
+            self.believe(account)
         found = self.payers[charge.account] = Balance.of(account)
         return found
 
@@ -349,15 +353,21 @@ class Writing:
                 f"the ledger has no account {charge.account!r}: register the policy. "
                 "Nothing was charged"
             )
-        words = f"{account.left.said(account.accounting)} is left"
+        kind = account.accounting
+        cost, left = told_apart(charge.amount, account.left, kind)
+        words = f"{left} is left"
         if account.sealed:
             words = "it was retired: no question is answered from the data any more"
         raise BudgetExceededError(
-            f"this question costs {charge.amount.said(account.accounting)}, and of "
-            f"{charge.account} {words}; nothing was charged",
+            f"this question costs {cost}, and of {charge.account} {words}; nothing was charged",
             asked=charge.amount,
             left=account.left,
             could=None,
+            told={
+                "account": account.name,
+                "cost": charge.amount.to_dict(kind),
+                "left": account.left.to_dict(kind),
+            },
         )
 
     def fail(self, key: str) -> None:

@@ -157,7 +157,9 @@ class _Builder:
                 continue
             limit = self.problems.tried(path, _family_limit, form)
             if limit is not None:
-                found[name] = Family(name, limit, form.releases, form.expires)
+                found[name] = Family(
+                    name, limit, form.releases, form.expires, tells_rest=form.tells_rest
+                )
         return found
 
     def _analysts(self, families: Mapping[str, Family]) -> dict[str, Analyst]:

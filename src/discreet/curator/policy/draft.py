@@ -204,6 +204,7 @@ def _people(name: str) -> Iterator[str]:
         '"add_or_remove" hides whether somebody is in the data; "replace" only what is said there',
     )
     yield 'releases = "private"  # or "public": then a stored answer is free for every analyst'
+    yield "# tells_rest = true  # tells an analyst who is refused what is left for everybody"
     yield "# expires = 2027-12-31  # the last day on which questions are answered"
     yield ""
     yield "# Others may ask, too, each with an allowance:"

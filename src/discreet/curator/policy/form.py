@@ -283,6 +283,7 @@ class FamilyForm(AmountForm):
         Field(examples=['neighbours = "add_or_remove", or "replace"']),
     ]
     releases: Literal["private", "public"] = "private"
+    tells_rest: bool = False
     expires: date | None = None
 
 

@@ -68,12 +68,15 @@ class Family:
         limit: the most that may be spent on them.
         releases: "private", or "public": then a stored answer is free for every analyst.
         expires: the last day on which questions are answered.
+        tells_rest: whether an analyst who is refused is told what is left of the family's budget,
+            which tells what others have spent.
     """
 
     name: str
     limit: Limit
     releases: Releases = "private"
     expires: date | None = None
+    tells_rest: bool = False
 
     @property
     def accounting(self) -> Accounting:
@@ -86,8 +89,9 @@ class Family:
         return self.limit.guarantee.neighbours
 
     def canonical(self) -> dict[str, Any]:
-        """As plain values."""
-        return {**_limit(self.limit), "releases": self.releases, "expires": _day(self.expires)}
+        """As plain values; what came later is left out where it is not said."""
+        told = {**_limit(self.limit), "releases": self.releases, "expires": _day(self.expires)}
+        return {**told, "tells_rest": True} if self.tells_rest else told
 
 
 @dataclass(frozen=True, slots=True)

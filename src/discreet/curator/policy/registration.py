@@ -5,18 +5,22 @@ Tested by tests/curator/policy/test_registration.py
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from discreet.curator.ledger.amounts import Limit
+from discreet.curator.ledger.marks import Data
 from discreet.curator.ledger.registry import Registration
-from discreet.curator.policy.model import Policy
+from discreet.curator.policy.model import Dataset, Policy, is_address
 from discreet.curator.policy.sources import overlap, placed
+from discreet.engines.sources import files_of
+from discreet.engines.state import Watched
 
-__all__ = ["registration"]
+__all__ = ["data_of", "registration"]
 
 
 def registration(policy: Policy) -> Registration:
-    """A policy as a ledger sees it: accounts and sources."""
+    """A policy as a ledger sees it: accounts, sources, and their files as they are now."""
     families = {name: family.limit for name, family in policy.families.items()}
     sources: dict[str, str] = {}
     for dataset in policy.datasets.values():
@@ -38,8 +42,27 @@ def registration(policy: Policy) -> Registration:
         return overlap(_split(one, policy.folder), _split(other, policy.folder))
 
     return Registration(
-        policy.fingerprint, policy.canonical(), families, allowances, sources, overlapping
-    )
+        policy.fingerprint, policy.canonical(), families, allowances, sources, overlapping,
+        [*_data(policy)],
+    )  # fmt: skip
+
+
+def _data(policy: Policy) -> Iterator[Data]:
+    """The parts that lie in files which are there; of others nothing can be told."""
+    for dataset in policy.datasets.values():
+        for block in (None, *dataset.blocks):
+            part = dataset if block is None else dataset.blocks[block]
+            files = () if is_address(part.source) else files_of(part.source)
+            state = Watched(files).now() if files else None
+            if state is not None:
+                yield data_of(dataset, block, state)
+
+
+def data_of(dataset: Dataset, block: str | None, state: str) -> Data:
+    """One part of a dataset, with the state of its files."""
+    meant = dataset.meaning(block)
+    part = dataset.name if block is None else f"{dataset.name}/{block}"
+    return Data(part, meant["source"], meant["version"], state)
 
 
 def _split(address: str, folder: Path) -> tuple[str, str | None]:

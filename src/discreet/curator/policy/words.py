@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import PurePath
 from textwrap import fill
@@ -26,7 +26,7 @@ from discreet.curator.policy.model import (
 )
 from discreet.exact import shown
 from discreet.privacy.convert import zcdp_epsilon_upper
-from discreet.privacy.guarantee import ZCDP, Guarantee, PureDP
+from discreet.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from discreet.query.schema import (
     MOST_ROWS,
     Boolean,
@@ -67,9 +67,9 @@ def explained(policy: Policy) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def warnings(policy: Policy) -> list[str]:
-    """What is allowed and unwise, one sentence or two each."""
-    found: list[str] = []
+def warnings(policy: Policy, today: date | None = None) -> list[str]:
+    """What is allowed and unwise, one sentence or two each; by default as of today."""
+    found = list(_over(policy, today or datetime.now(UTC).date()))
     for family in policy.families.values():
         found += _of_limit(f"family {family.name}", family.limit)
         found += _of_family(policy, family)
@@ -115,6 +115,12 @@ def _family(policy: Policy, family: Family) -> Iterator[str]:
         epsilon = math.ceil(zcdp_epsilon_upper(limit.guarantee.rho, SMALL_DELTA) * 100) / 100
         yield _item(f"In the older terms this is epsilon {epsilon:g} at delta 1e-06.")
     elif not isinstance(limit.guarantee, PureDP):
+        told = limit.guarantee
+        if limit.accounting == "zcdp" and isinstance(told, ApproxDP):
+            yield _item(
+                f"Rhos are added up, so that all of it together keeps what you wrote: epsilon "
+                f"{shown(told.epsilon)} at delta {float(told.delta):g}."
+            )
         yield _item(
             "Delta is the chance that this promise fails; it should be far below one in the "
             "number of people."
@@ -125,6 +131,16 @@ def _family(policy: Policy, family: Family) -> Iterator[str]:
         yield _item(
             "Answers are private: asking what another analyst has asked costs the allowance, and "
             "nothing of the family's budget."
+        )
+    if family.tells_rest:
+        yield _item(
+            "An analyst who is refused because this budget is short is told what is left of it, "
+            "and so what others have spent; with that an offer can be made."
+        )
+    elif policy.analysts:
+        yield _item(
+            "What is left of this budget is told to nobody but you. An analyst who is refused "
+            "because it is short gets no offer; tells_rest = true changes that."
         )
     yield _item(f"Questions are answered {_until(family.expires)}.")
     yield ""
@@ -233,13 +249,19 @@ def _rows(unit: PerPerson) -> Iterator[str]:
         cost = shown(unit.find_epsilon)
         yield f"How many rows of a person count is found privately, for epsilon {cost}."
     elif unit.trusted and unit.max_rows is not None:
-        yield f"Nobody has more than {unit.max_rows} rows; you promise this, nobody checks it."
+        most = _many(unit.max_rows, "row")
+        yield f"Nobody has more than {most}; you promise this, nobody checks it."
     elif unit.max_rows is not None:
         where = "in each group of a question" if unit.max_groups is not None else "in a question"
         rest = "more weigh less or are left out"
-        yield f"At most {unit.max_rows} rows of a person count {where}; {rest}."
+        count = "counts" if unit.max_rows == 1 else "count"
+        yield f"At most {_many(unit.max_rows, 'row')} of a person {count} {where}; {rest}."
     if unit.max_groups is not None:
-        yield f"A person counts in at most {unit.max_groups} groups of a question."
+        yield f"A person counts in at most {_many(unit.max_groups, 'group')} of a question."
+
+
+def _many(number: object, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def column_words(said: Declared) -> str:
@@ -299,6 +321,15 @@ def _kept(policy: Policy) -> Iterator[str]:
 
 
 # what is unwise
+
+
+def _over(policy: Policy, today: date) -> Iterator[str]:
+    """What has ended."""
+    for kind, named in (("family", policy.families), ("analyst", policy.analysts)):
+        for name, one in named.items():
+            if one.expires is not None and one.expires < today:
+                asks = "nobody is answered" if kind == "family" else "nothing is answered"
+                yield f"The {kind} {name} ended on {one.expires.isoformat()}: {asks} any more."
 
 
 def _of_limit(whose: str, limit: Limit) -> Iterator[str]:

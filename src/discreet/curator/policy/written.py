@@ -1,4 +1,5 @@
-"""Policy text that a program writes: values as TOML, tables added to a text, one value changed.
+"""Policy text that a program writes: values as TOML, tables added to a text, one value changed
+or added.
 
 Guarantee. What is written reads back as the same value, whatever letters it has: nothing that was
 handed in as a name, a key or a value becomes syntax. The rest of a text stays as it was, with its
@@ -19,10 +20,11 @@ from typing import Any
 from discreet.curator.policy.lines import Lines
 from discreet.errors import ParameterError
 
-__all__ = ["added", "changed", "key_text", "table_text", "value_text"]
+__all__ = ["added", "changed", "joined", "key_text", "table_text", "value_text"]
 
 WIDTH = 92
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_NOT_HERE = "cannot be changed here; change the text"
 
 
 def value_text(value: object) -> str:
@@ -84,16 +86,47 @@ def changed(text: str, path: Sequence[str], value: object) -> str:
         raise ParameterError(".".join(path), None, "does not stand in the policy")
     begin, end = span
     made = lines.text[:begin] + value_text(value) + lines.text[end:]
-    wanted = tomllib.loads(lines.text, parse_float=Decimal)
+    if not _is(made, lines.text, path, value):  # pragma: no cover - Lines would be wrong
+        raise ParameterError(".".join(path), None, _NOT_HERE)
+    return made
+
+
+def joined(text: str, path: Sequence[str], value: object, *, beside: str) -> str:
+    """A policy in which a table has one value more, behind one that it has.
+
+    Args:
+        text: the policy.
+        path: of the new value.
+        value: that it gets.
+        beside: the key in the same table that is there.
+    """
+    lines = Lines(text)
+    span = lines.span((*path[:-1], beside))
+    if span is None:
+        raise ParameterError(".".join([*path[:-1], beside]), None, "does not stand in the policy")
+    end = span[1]
+    rest, mark, after = lines.text[end:].partition("\n")  # with the comment behind it
+    pair = f"{key_text(path[-1])} = {value_text(value)}"
+    for made in (
+        f"{lines.text[:end]}{rest}\n{pair}{mark}{after}",
+        f"{lines.text[:end]}, {pair}{lines.text[end:]}",
+    ):
+        if _is(made, lines.text, path, value):
+            return made
+    raise ParameterError(".".join(path), None, _NOT_HERE)
+
+
+def _is(made: str, before: str, path: Sequence[str], value: object) -> bool:
+    """Whether a text differs from the one before in one value, and in nothing else."""
+    wanted = tomllib.loads(before, parse_float=Decimal)
     inner = wanted
     for key in path[:-1]:
         inner = inner[key]
     inner[path[-1]] = value
-    if (
-        tomllib.loads(made, parse_float=Decimal) != wanted
-    ):  # pragma: no cover - Lines would be wrong
-        raise ParameterError(".".join(path), None, "cannot be changed here; change the text")
-    return made
+    try:
+        return tomllib.loads(made, parse_float=Decimal) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
 
 
 def _text(value: str) -> str:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
 from discreet.server.api.models import Stretch
 from discreet.server.api.statuses import statuses
 from discreet.server.history import entries_after, entries_before
-from discreet.server.identity import Auditors, service_of
+from discreet.server.identity import Auditors, in_turn, service_of
 
 __all__ = ["routes"]
 
@@ -30,7 +30,8 @@ def ledger(
     """The log, from behind an entry on, or up to one; that a question failed is the owner's.
 
     What would show it is left out of the entries of answers, and so is their salt, without which
-    their hashes show nothing: only an owner can work those out again. `verify` does it for all.
+    their hashes show nothing: only an owner can work those out again. `verify` does it for all. The
+    same goes for the salt of entries about files: with it, one could try how large they are.
     """
     log = service_of(request).ledger
     if part.before is None:
@@ -40,7 +41,7 @@ def ledger(
     told = [{"entry": e.seq, "kind": e.kind, "hash": e.hash, **e.values()} for e in entries]
     if who.person.role != "owner":
         for one in told:
-            if one["kind"] == "done":
+            if one["kind"] in ("done", "data"):
                 del one["salt"]
                 one.pop("failed", None)
     return {"entries": told}
@@ -53,7 +54,7 @@ def head(who: Auditors, request: Request) -> dict[str, Any]:  # noqa: ARG001
     return {"entry": found.seq, "hash": found.hash}
 
 
-@routes.get("/ledger/verify", responses=statuses(503))
+@routes.get("/ledger/verify", responses=statuses(503), dependencies=[Depends(in_turn)])
 def verify(who: Auditors, request: Request) -> dict[str, Any]:  # noqa: ARG001
     """Rebuild everything from the log and compare; what does not fit is told."""
     try:

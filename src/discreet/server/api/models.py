@@ -78,6 +78,9 @@ class Ask(Question):
     ] = None
     deadline: Annotated[float | None, Field(gt=0, le=3600)] = None
     with_what_is_left: bool = False
+    search_again: Annotated[
+        bool, Field(description="Find, and pay, again what has to be found and was found before.")
+    ] = False
 
 
 class Publication(_Form):
@@ -145,9 +148,10 @@ class Boxes(_Form):
 
 
 class Errors(Question):
-    """A question, and the prices at which its error is wanted."""
+    """A question, and the prices at which its error is wanted: epsilons, or rhos."""
 
     epsilons: Annotated[list[Number], Field(max_length=64)] = []
+    rhos: Annotated[list[Number], Field(max_length=64)] = []
 
 
 class Page(_Form):
@@ -208,6 +212,7 @@ class PolicyText(_Form):
     version: Annotated[int | None, Field(ge=0, le=2**62)] = None
     new_people: Annotated[list[Name], Field(max_length=100)] = []
     more_budget: Annotated[list[Words], Field(max_length=100)] = []
+    same_data: Annotated[list[Words], Field(max_length=100)] = []
 
 
 class Told(BaseModel):

@@ -19,6 +19,7 @@ from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Accounting, Amount
 from discreet.curator.questions import foreseen
 from discreet.curator.record import Record
+from discreet.curator.searching import to_be_found
 from discreet.errors import ParameterError, QueryError
 from discreet.query.explain import Price
 from discreet.query.plan import Plan
@@ -40,6 +41,7 @@ POINTS = tuple(Fraction(n, 100) for n in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70,
 """The prices at which errors are told, unless others are asked for."""
 MOST_REHEARSED = 40
 """So many columns are rehearsed: each has noise of its own, whose tables take a while to make."""
+_ONE_OF_BOTH = "Leave out Idempotency-Key (or key), or with_what_is_left."
 MOST_FIGURES = 256
 """So many numbers, at all prices together, have their error told at once."""
 
@@ -48,15 +50,28 @@ MOST_FIGURES = 256
 def explain(question: Question, who: Askers, request: Request) -> dict[str, Any]:
     """What a question would cost, and how far off each number would be; free."""
     service = service_of(request)
-    service.asker(who)
     with service.part(who, question.question, **question.where()) as (curator, at):
+        mine = {**at, "analyst": service.asker(who, curator.policy) or None}
         told = foreseen(
-            curator, question.question, question.price(), accuracy=_accuracy(question), where=at,
+            curator, question.question, question.price(), accuracy=_accuracy(question), where=mine,
             words={"with_statement": who.person.role == "owner"},
             figures={"confidence": question.confidence, "rows": question.rows},
         )  # fmt: skip
-    found = None if told.epsilon_for is None else str(told.epsilon_for)
-    return {"text": told.text, "epsilon_for": found, **told.price.to_dict(), **at}
+        missing = curator.to_find(question.question, **mine)
+        if told.epsilon_for is None:
+            found, said = None, question.price()
+        else:
+            found, said = (
+                str(told.epsilon_for),
+                {"epsilon": told.epsilon_for, "delta": question.delta},
+            )
+        cost = curator.cost(question.question, **said, **mine)
+        how = _accounting(curator, at)
+    return {
+        "text": told.text, "epsilon_for": found, **told.price.to_dict(), **at,
+        "cost": cost.to_dict(how), "to_find": [one.name for one in missing],
+        "note": to_be_found(missing, cost, how).strip(),
+    }  # fmt: skip
 
 
 def _accuracy(question: Question) -> dict[str, Any] | None:
@@ -75,26 +90,33 @@ def errors(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
     was said is always among them.
     """
     service = service_of(request)
-    service.asker(who)
     points = []
     with service.part(who, question.question, **question.where()) as (curator, at):
-        for epsilon in _told_at(question, curator.plan(question.question, **at)):
-            said = {"epsilon": epsilon, "delta": question.delta, **at}
+        mine = {**at, "analyst": service.asker(who, curator.policy) or None}
+        missing = [one.name for one in curator.to_find(question.question, **mine)]
+        unit, told_at = _told_at(question, curator.plan(question.question, **mine))
+        for amount in told_at:
+            said = {unit: amount, "delta": question.delta, **mine}
             price = curator.price(question.question, rows=question.rows, **said)
             cost = curator.cost(question.question, **said)
-            points.append(_point(epsilon, price, cost, _accounting(curator, at)))
-    return {"points": points, **at}
+            points.append({unit: _said(amount), **_point(price, cost, _accounting(curator, at))})
+    return {"points": points, "to_find": missing, **at}
 
 
-def _told_at(question: Errors, plan: Plan) -> list[Any]:
-    """The prices at which errors are told: as many as can be computed in a moment."""
-    wanted: list[Any] = [*(question.epsilons or POINTS)]
+def _told_at(question: Errors, plan: Plan) -> tuple[str, list[Any]]:
+    """The prices at which errors are told, epsilons or rhos: as many as can be computed in a
+    moment.
+    """
+    if question.rhos and question.epsilons:
+        raise ParameterError("rhos", None, "go instead of epsilons")
+    unit, said = ("rho", question.rho) if question.rhos else ("epsilon", question.epsilon)
+    wanted: list[Any] = [*(question.rhos or question.epsilons or POINTS)]
     most = 1 if plan.rollup else max(MOST_FIGURES // len(plan.outputs), 1)
     if len(wanted) <= most:
-        return wanted
-    first = wanted[:1] if question.epsilon is None else [question.epsilon]
+        return unit, wanted
+    first = wanted[:1] if said is None else [said]
     rest = [one for one in wanted if str(one) != str(first[0])]
-    return first + rest[: most - 1]
+    return unit, first + rest[: most - 1]
 
 
 def _accounting(curator: Curator, at: Mapping[str, Any]) -> Accounting:
@@ -102,10 +124,9 @@ def _accounting(curator: Curator, at: Mapping[str, Any]) -> Accounting:
     return policy.families[policy.datasets[at["dataset"]].family].accounting
 
 
-def _point(epsilon: object, price: Price, cost: Amount, how: Accounting) -> dict[str, Any]:
+def _point(price: Price, cost: Amount, how: Accounting) -> dict[str, Any]:
     """The error of every number at one price, and what the price takes off a budget."""
     return {
-        "epsilon": _said(epsilon),
         "groups": price.groups,
         "cost": cost.to_dict(how),
         "columns": [{"name": x.name, "error": x.error, "within": x.half_width} for x in price],
@@ -133,14 +154,15 @@ def rehearse(question: Question, who: Askers, request: Request) -> dict[str, Any
 def preview(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
     """All that can be known before paying, in one request: words, errors, a rehearsal; free.
 
-    Where bounds are to be found first, nothing is known of errors, and a note says why. Where there
-    are too many numbers for a rehearsal there is none.
+    Where something is to be found first, costs are with that, errors are as if nothing were found,
+    and a note says so. Where there are too many numbers for a rehearsal there is none.
     """
     plan = service_of(request).reads(who, question.question, question.where())
     few = len(plan.outputs) <= MOST_REHEARSED
     played = rehearse(question, who, request) if few else None  # refused here, if it is
     try:
-        told, points, note = explain(question, who, request), errors(question, who, request), ""
+        told, points = explain(question, who, request), errors(question, who, request)
+        note = told["note"]
     except QueryError as error:
         told, points, note = None, {"points": []}, str(error)
     return {"explain": told, "points": points["points"], "note": note, "rehearsal": played}
@@ -167,16 +189,17 @@ async def answered(state: Any, question: Ask, who: Credential, named: str | None
         named: its key, where a header says it.
     """
     key = one_key(question.key, named)
-    if question.with_what_is_left and question.key is None:
-        key = None  # what is left changes; a client's own name for the try does not fit it
+    if question.with_what_is_left and key is not None:
+        words = "a key names one price; it does not go with what is left, which changes"
+        raise Problem("parameter", f"{words}. Nothing was charged", fix=_ONE_OF_BOTH)
     service: Service = state.service
     where = question.where()
 
     def work(seconds: float | None, read: Callable[[], None]) -> tuple[Record, int]:
         return service.ask(
             who, question.question, where, key=key, seconds=seconds, read=read,
-            with_what_is_left=question.with_what_is_left, **question.price(),
-            **question.accuracy(),
+            with_what_is_left=question.with_what_is_left, search_again=question.search_again,
+            **question.price(), **question.accuracy(),
         )  # fmt: skip
 
     def reads() -> None:

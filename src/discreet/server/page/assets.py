@@ -35,7 +35,10 @@ __all__ = ["VEGA", "address", "asset", "joined", "prepare", "routes"]
 
 FOLDER = Path(__file__).parent / "static"
 FOREVER = "public, max-age=31536000, immutable"
-_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_TYPES = {
+    ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml; charset=utf-8",
+}  # fmt: skip
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class) )", re.MULTILINE)
 _MAKE = (

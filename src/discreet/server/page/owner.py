@@ -7,18 +7,19 @@ Tested by tests/server/page/test_owner.py
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from discreet.curator.faults import faults as noted
 from discreet.curator.ledger.amounts import decimal
 from discreet.curator.ledger.values import Account
-from discreet.curator.policy.model import Policy
-from discreet.server import registering
+from discreet.curator.policy.model import Dataset, Policy, is_address
+from discreet.server import policies, registering
 from discreet.server.allowances import said
 from discreet.server.history import LOOKED_AT, lately_spent, newest
-from discreet.server.identity import Owner, service_of
+from discreet.server.identity import Owner, in_turn, service_of
 from discreet.server.page.frame import render, signed_in
 from discreet.server.page.views import gauge_of
 from discreet.server.service import Service
@@ -30,13 +31,15 @@ _RECENT = 8
 _EVER = 1 << 62
 
 
-@routes.get("/overview")
+@routes.get("/overview", dependencies=[Depends(in_turn)])
 def overview(
     who: Owner,  # noqa: ARG001
     request: Request,
     history: Literal["", "all"] = "",
 ) -> Response:
-    """Budgets, what was spent lately, and what was asked last; with `history=all` since ever."""
+    """Budgets, data that have changed, what was spent lately, and what was asked last; with
+    `history=all` since ever.
+    """
     most = _EVER if history == "all" else LOOKED_AT
     session, service = signed_in(request), service_of(request)
     accounts = list(service.ledger.accounts.values())
@@ -52,6 +55,7 @@ def overview(
     return render(
         request, "overview.html", session=session, families=_families(service.policy, accounts),
         asked=asked, faults=len(noted(service.ledger)), since=spent.since,
+        changed=policies.changed_data(service),
         data={"steps": steps, "totals": _totals(accounts), "since": spent.since},
     )  # fmt: skip
 
@@ -115,21 +119,39 @@ def _families(policy: Policy, accounts: Sequence[Account]) -> list[dict[str, Any
             "expires": family.expires,
             "releases": family.releases,
             "gauges": [gauge_of(one.to_dict()) for one in own if "@" not in one.name],
-            "analysts": [
-                {**gauge_of(one.to_dict()), "name": one.name.partition("@")[2]}
-                for one in own
-                if "@" in one.name and "/" not in one.name
-            ],
-            "datasets": [
-                {"name": one.name, "version": one.version, "blocks": list(one.blocks)}
-                for one in datasets
-            ],
+            "analysts": sorted(
+                (_allowed(one) for one in own if "@" in one.name), key=lambda one: one["name"]
+            ),
+            "datasets": [_owned(one) for one in datasets],
         })  # fmt: skip
     return found
 
 
+def _allowed(account: Account) -> dict[str, Any]:
+    """What an analyst may use of a family's budget, or of that of one period's own people."""
+    of, _, analyst = account.name.partition("@")
+    return {**gauge_of(account.to_dict()), "name": analyst, "part": of.partition("/")[2]}
+
+
+def _owned(dataset: Dataset) -> dict[str, Any]:
+    blocks = [
+        {"name": one.name, "version": one.version, "own_people": one.own_people}
+        for one in dataset.blocks.values()
+    ]
+    told = {"name": dataset.name, "version": dataset.version, "blocks": blocks}
+    return {**told, "in_database": is_address(dataset.source)}
+
+
 def _totals(accounts: Sequence[Account]) -> dict[str, str]:
     return {one.name: decimal(one.total.main) for one in accounts if "@" not in one.name}
+
+
+def _plainly(amount: object) -> str:
+    return f"{amount:f}" if isinstance(amount, Decimal) else str(amount)
+
+
+def _has_delta(gauge: dict[str, Any] | None) -> bool:
+    return gauge is not None and gauge["delta_total"] != "0"
 
 
 def _allowances(service: Service, accounts: dict[str, Any]) -> list[dict[str, Any]]:
@@ -141,6 +163,9 @@ def _allowances(service: Service, accounts: dict[str, Any]) -> list[dict[str, An
             unit = next((one for one in ("epsilon", "rho") if one in amounts), None)
             found.append({
                 "analyst": analyst, "family": family, "unit": unit,
+                "said": None if unit is None else _plainly(amounts[unit]),
+                "delta": _plainly(amounts["delta"]) if "delta" in amounts else None,
+                "may_delta": unit == "epsilon" and _has_delta(accounts.get(family)),
                 "gauge": accounts.get(f"{family}@{analyst}"),
             })  # fmt: skip
     return found

@@ -18,10 +18,15 @@ from discreet.exact import shown
 from discreet.server.problems import Problem
 from discreet.server.service import Service
 
-__all__ = ["MOST_KEYS", "axis", "budgets", "described", "example", "gauge_of", "quoted", "short"]
+__all__ = [
+    "MOST_KEYS", "MOST_ROWS", "axis", "budgets", "described", "example", "gauge_of", "joinable",
+    "quoted", "short",
+]  # fmt: skip
 
 MOST_KEYS = 12
-"""So many keys of a column are shown on a page."""
+"""So many keys of a column are shown on a page,"""
+MOST_ROWS = 20
+"""and so many rows of a public table."""
 _GROUPS = 60
 """An example groups by a column of at most so many keys."""
 _DOWN = Context(prec=4, rounding=ROUND_DOWN)
@@ -79,6 +84,7 @@ def gauge_of(told: Mapping[str, Any]) -> dict[str, Any]:
         "total": short(told["total"][unit]),
         "share_left": f"{left / total if total else 0:.4f}",
         "delta_left": told["left"]["delta"],
+        "delta_total": told["total"]["delta"],
         "retired": told["retired"],
     }
 
@@ -102,6 +108,19 @@ def described(service: Service, who: Credential, name: str, *, most: int) -> dic
     default = service.policy.defaults.epsilon
     epsilon = None if default is None else shown(default)
     return {**known, **told, "columns": columns, "example": example(known), "epsilon": epsilon}
+
+
+def joinable(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A public table for an editor: its columns with their values, of which none is a secret."""
+    columns = []
+    for place, name in enumerate(table["columns"], 1):
+        typed = [row[place] for row in table["rows"] if row[place] is not None]
+        values = list(dict.fromkeys(value for _, value in typed))
+        columns.append({
+            "name": name, "kind": "keys", "what": f"of {table['name']}", "keys": values,
+            "of": typed[0][0] if typed else "str", "axis": None,
+        })  # fmt: skip
+    return {"name": table["name"], "key": table["key"], "columns": columns}
 
 
 def axis(column: Mapping[str, Any], *, most: int = 1024) -> dict[str, Any] | None:

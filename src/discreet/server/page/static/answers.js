@@ -1,7 +1,7 @@
 // One answer: its chart, its table with intervals, what is promised, and the ways to take it along.
 
 import { Chart, drawable, isRollup, keyOf, keysOf, keyText, picture } from "./charts.js";
-import { figure, make } from "./dom.js";
+import { figure, find, make } from "./dom.js";
 
 const MOST_ROWS = 200;
 
@@ -40,6 +40,14 @@ export function table(release, caption) {
     made.append(all);
   }
   return made;
+}
+
+// A promise with decimals where they end: 0.25 and 1/3, never 1/4 beside 0.15.
+export function inDecimals(words) {
+  return words.replaceAll(/\b(\d+)\/(\d+)\b/g, (fraction, top, bottom) => {
+    const value = Number(top) / Number(bottom);
+    return Number.isInteger(value * 1e6) ? String(value) : fraction;
+  });
 }
 
 function described(release, drawn) {
@@ -89,11 +97,18 @@ export function answerView(release, { title, record = null, badge = "", words = 
   const head = make("div", { class: "row" }, make(level, { tabindex: "-1" }, title),
     badge ? make("span", { class: badge === "made up" ? "badge made-up" : "badge" }, badge) : null);
   const element = make("div", { class: "answer" }, head,
-    make("div", { class: release.columns.length > 3 ? "beside wide" : "beside" }, chart.element, table(release, caption)),
-    make("p", { class: "promise" }, make("strong", {}, "What is promised: "), `${release.guarantee.words}. `,
+    make("div", { class: "beside" }, chart.element, table(release, caption)),
+    make("p", { class: "promise" }, make("strong", {}, "What is promised: "), `${inDecimals(release.guarantee.words)}. `,
       release.covers),
     notes.length ? make("ul", { class: "notes soft small" }, ...notes.map((note) => make("li", {}, note))) : null,
     record === null ? null : make("div", { class: "row take" }, downloads(record.id),
       make("span", { class: "soft small" }, "Key ", make("code", {}, record.id), ` · cost ${record.cost}`)));
-  return { element, draw: chart.draw, keys: keysOf(release) };
+  // Beside its chart, unless the table is too wide for that.
+  const draw = () => {
+    const [beside, rows] = [find(".beside", element), find(".beside > .scroll", element)];
+    beside.classList.remove("wide");
+    beside.classList.toggle("wide", rows.scrollWidth > rows.clientWidth + 1);
+    return chart.draw();
+  };
+  return { element, draw, keys: keysOf(release) };
 }

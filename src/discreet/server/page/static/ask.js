@@ -17,7 +17,7 @@ function question() {
   const block = find("#block")?.value;
   const delta = find("#delta").value.trim();
   if (block) said.block = block;
-  if (delta) said.delta = delta;
+  if (delta && find('input[name="unit"]:checked')?.value !== "rho") said.delta = delta;
   return said;
 }
 
@@ -35,12 +35,14 @@ class Asking {
   constructor() {
     this.look = later(700, () => this.preview.look());
     this.editor = new Editor(find("#question"), {
-      known: () => ({ columns: data.columns, tables: [data.name, ...data.lookups] }),
+      known: () => ({ columns: [...data.columns, ...data.lookups.flatMap((one) => one.columns)],
+        tables: [data.name, ...data.lookups.map((one) => one.name)],
+        joins: data.lookups.map((one) => `JOIN ${nameInSql(one.name)} USING (${nameInSql(one.key)})`) }),
       changed: () => { this.key = null; this.look(); },
       submit: () => find("#asking").requestSubmit(),
     });
     this.publishing = new Publishing(data, {
-      changed: () => { this.key = null; this.look(); },
+      changed: () => { this.key = null; this.#inEpsilon(); this.look(); },
       write: (text) => { this.editor.value = text; },
     });
     this.preview = new Preview(data, {
@@ -55,18 +57,26 @@ class Asking {
     find("#dataset").addEventListener("change", (event) => {
       location.assign(`/ask?dataset=${encodeURIComponent(event.target.value)}`);
     });
-    for (const name of ["#block", "#delta"]) {
-      find(name)?.addEventListener("change", () => { this.key = null; this.preview.look(); });
-    }
+    find("#delta").addEventListener("change", () => { this.key = null; this.preview.look(); });
+    find("#block")?.addEventListener("change", () => { this.key = null; this.preview.rebudget({ fit: true }); this.preview.look(); });
     for (const one of document.querySelectorAll("[data-insert]")) {
       one.addEventListener("click", () => this.editor.insert(nameInSql(one.dataset.insert)));
     }
     for (const one of document.querySelectorAll("[data-way]")) one.addEventListener("click", () => this.#write(one.dataset));
+    this.#inEpsilon();
     this.preview.look();
+  }
+
+  // What is published is priced in epsilon.
+  #inEpsilon() {
+    const only = this.publishing.mode !== "sql";
+    if (only) this.preview.into("epsilon", { look: false });
+    find("#units")?.toggleAttribute("hidden", only);
   }
 
   // A question to begin with, and the delta that it needs.
   #write({ way, delta }) {
+    if (delta) this.preview.into("epsilon", { look: false });
     find("#delta").value = delta;
     if (delta) find("#more").open = true;
     this.editor.value = way;
@@ -92,7 +102,7 @@ class Asking {
     if (this.busy) return;
     const seconds = Number(find("#deadline").value);
     const grid = this.publishing.isGrid;
-    const body = { ...(grid ? this.#publication() : question()), epsilon: this.preview.epsilon, deadline: seconds };
+    const body = { ...(grid ? this.#publication() : question()), ...this.preview.paying, deadline: seconds };
     this.key ??= [...crypto.getRandomValues(new Uint8Array(6))].map((one) => one.toString(16).padStart(2, "0")).join("");
     if (left) body.with_what_is_left = true;
     else body.key = this.key;
@@ -109,9 +119,9 @@ class Asking {
   async rehearse() {
     if (this.busy) return;
     await this.#working(() => {}, async () => {
-      const { epsilon } = this.preview;
-      const record = this.publishing.isGrid ? (await foreseen({ ...this.#publication(), epsilon })).rehearsal
-        : await post("/api/rehearse", { ...question(), epsilon });
+      const { paying } = this.preview;
+      const record = this.publishing.isGrid ? (await foreseen({ ...this.#publication(), ...paying })).rehearsal
+        : await post("/api/rehearse", { ...question(), ...paying });
       this.#show(answerView(record.release, { title: "Rehearsal", badge: "made up" }), null);
     });
   }
@@ -134,7 +144,8 @@ class Asking {
   #show(view, record) {
     const box = find("#answer");
     const more = record === null ? null : make("p", {}, make("a", { href: `/releases/${encodeURIComponent(record.id)}` },
-      record.release.published ? "Its own page, which stays" : "Roll it up, or take a range of it: free, as often as you like"));
+      record.release.published || !view.keys.length || record.release.rows.length < 2 ? "Its own page, which stays"
+        : "Roll it up, or take a range of it: free, as often as you like"));
     const free = record?.release.published ? [make("section", { class: "free-of", "aria-label": "Free from here" },
       make("div", { class: "row" }, make("h3", {}, "Free from here"), make("span", { class: "badge" }, "costs nothing")),
       freeQuestions(record))] : [];
@@ -152,7 +163,7 @@ class Asking {
     const could = failure.told?.could;
     if (could && this.publishing.mode === "sql") {
       const [top, bottom = "1"] = could.split("/");
-      const label = `Ask with what is left: epsilon ${Number(top) / Number(bottom)}`;
+      const label = `Ask with what is left: ${this.preview.unit} ${Number(top) / Number(bottom)}`;
       const offer = make("button", { type: "button", class: "main", id: "with-what-is-left" }, label);
       offer.addEventListener("click", () => this.ask({ left: true }));
       offers.push(offer);

@@ -1,51 +1,66 @@
-// The owner's overview: what was spent over time, and retiring a dataset.
+// The owner's overview: what was spent over time, one period more, and retiring a dataset.
 
 import { given, post } from "./api.js";
 import { colourOf, embedded } from "./charts.js";
 import { find, make, problemBox } from "./dom.js";
 import { renewed, tellDone } from "./owned.js";
+import { periodForm, sourcesOnce } from "./periods.js";
 
 const told = given();
 
-// One line for each family, or for each who asked; a unit of its own for each accounting.
+// Four digits of what was spent, never less than it is; the table has them all.
+function atMost(text) {
+  const size = Number(text);
+  if (!(size > 0)) return "0";
+  const scale = 10 ** (3 - Math.floor(Math.log10(size)));
+  return String(Number((Math.ceil(size * scale * (1 - 1e-12)) / scale).toPrecision(4)));
+}
+
+// One line for each family, or for each who asked. Epsilons and rhos do not compare: each has a
+// picture of its own.
 function series(of) {
   const steps = told.steps.filter((one) => one.of === of);
-  const units = [...new Set(steps.map((one) => one.unit))];
-  const many = units.length > 1;
   const now = new Date().toISOString();
-  const name = (one) => (many ? `${one.name} (${one.unit})` : one.name);
-  const points = steps.map((one) => ({ name: name(one), who: one.name, at: one.at, spent: Number(one.spent), said: one.spent, unit: one.unit }));
-  const lines = [...new Set(points.map((one) => one.name))];
-  const ends = lines.map((line) => ({ ...points.findLast((one) => one.name === line), at: now }));
-  const starts = told.since ? [] : lines.map((line) => ({ ...points.find((one) => one.name === line), spent: 0, said: "0" }));
-  return { points, drawn: [...starts, ...points, ...ends], lines, title: units.join(" or ") };
+  return [...new Set(steps.map((one) => one.unit))].map((unit) => {
+    const points = steps.filter((one) => one.unit === unit)
+      .map((one) => ({ name: one.name, at: one.at, spent: Number(one.spent), said: one.spent, unit }));
+    const lines = [...new Set(points.map((one) => one.name))];
+    const ends = lines.map((line) => ({ ...points.findLast((one) => one.name === line), at: now }));
+    const starts = told.since ? [] : lines.map((line) => ({ ...points.find((one) => one.name === line), spent: 0, said: "0" }));
+    return { unit, points, drawn: [...starts, ...points, ...ends], lines };
+  });
 }
 
 async function draw(of) {
-  const { points, drawn, lines, title } = series(of);
-  tabled(points);
-  find("#spending-says").textContent = lines.map((line) => {
+  const all = series(of);
+  tabled(all.flatMap((one) => one.points).sort((a, b) => (a.at < b.at ? -1 : 1)));
+  find("#spending-says").textContent = all.flatMap(({ lines, points, unit }) => lines.map((line) => {
     const last = points.findLast((one) => one.name === line);
-    const total = of === "family" ? told.totals[last.who] : undefined;
-    return `${line}: ${last.unit} ${last.said}${total ? ` of ${total}` : ""}`;
-  }).join("; ");
-  const line = { type: "line", interpolate: "step-after", strokeWidth: 2.2 };
-  const view = await embedded(find("#spending"), {
-    data: { values: drawn }, width: "container", height: 250, autosize: { type: "fit-x", contains: "padding" },
-    description: `Spent over time, in ${title}`,
+    const total = of === "family" ? told.totals[line] : undefined;
+    return `${line}: ${unit} ${atMost(last.said)}${total ? ` of ${total}` : ""}`;
+  })).join("; ");
+  const boxes = all.map(() => make("div", {}));
+  find("#spending").replaceChildren(...boxes);
+  const views = await Promise.all(all.map((one, i) => pictured(boxes[i], one, all.length)));
+  if (views.every((view) => view !== null)) find("#spending").dataset.drawn = String(all.reduce((sum, one) => sum + one.points.length, 0));
+}
+
+function pictured(box, { unit, points, drawn, lines }, many) {
+  return embedded(box, {
+    data: { values: drawn }, width: "container", height: many > 1 ? 170 : 250, autosize: { type: "fit-x", contains: "padding" },
+    description: `Spent over time, in ${unit}`,
     encoding: {
       x: { field: "at", type: "temporal", title: null, axis: { grid: false, tickCount: 6, labelOverlap: true } },
-      y: { field: "spent", type: "quantitative", title: `${title} spent`, axis: { domain: false, ticks: false, tickCount: 5, labelPadding: 8 } },
+      y: { field: "spent", type: "quantitative", title: `${unit} spent`, axis: { domain: false, ticks: false, tickCount: 5, labelPadding: 8, minExtent: 44 } },
       color: { field: "name", type: "nominal", title: null, sort: null,
-        ...(lines.length === 1 ? { legend: null, scale: { range: [colourOf("--accent")] } } : {}) },
+        ...(lines.length === 1 && many === 1 ? { legend: null } : {}), ...(lines.length === 1 ? { scale: { range: [colourOf("--accent")] } } : {}) },
     },
     layer: [
-      { mark: line },
+      { mark: { type: "line", interpolate: "step-after", strokeWidth: 2.2 } },
       { mark: { type: "circle", size: 34, opacity: 1 }, data: { values: points },
         encoding: { tooltip: [{ field: "name", title: "Who" }, { field: "said", title: "Spent" }, { field: "at", type: "temporal", title: "When" }] } },
     ],
   });
-  if (view !== null) find("#spending").dataset.drawn = String(points.length);
 }
 
 function tabled(points) {
@@ -75,6 +90,9 @@ function retiring(form) {
 
 tellDone();
 document.querySelectorAll("form.retire").forEach(retiring);
+document.querySelectorAll("form.period").forEach(periodForm);
+const listSources = sourcesOnce();
+document.querySelectorAll(".period-of").forEach((one) => one.addEventListener("toggle", listSources));
 if (find("#spending")) {
   const chosen = () => find('input[name="by"]:checked').value;
   find("#by").addEventListener("change", () => draw(chosen()));

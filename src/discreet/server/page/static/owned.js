@@ -55,5 +55,7 @@ export function decisions(told, changed) {
       `Nobody in ${name} is in any family that was here before: these are other people, and get a budget of their own.`)),
     ...told.more_budget.map((one) => box("more_budget", one.account,
       `${one.account} rises from ${one.from} to ${one.to}: more may be learned about these people than was promised.`)),
+    ...told.same_data.map((one) => box("same_data", one.dataset,
+      `The files of ${one.dataset} have changed since they were noted as version ${one.version}, and the rows are the same: they were only copied or touched. If the rows are others, write a new version instead.`)),
   ];
 }

@@ -113,9 +113,21 @@ const add = find("#add");
 const role = () => find('input[name="role"]:checked', add).value;
 add.addEventListener("change", () => {
   find("#add-allowance").hidden = role() !== "analyst";
-  const family = add.elements.family?.selectedOptions[0];
-  if (family) find("#add-unit").textContent = family.dataset.unit;
+  inUnits();
 });
+
+// A budget in rho has no delta; where the people's has one, an allowance may be an epsilon at a delta.
+function inUnits() {
+  const family = add.elements.family?.selectedOptions[0];
+  if (!family) return;
+  const { unit: of, delta } = family.dataset;
+  const units = of === "rho" && delta !== "0" ? ["rho", "epsilon"] : [of];
+  const select = find("#add-unit");
+  if ([...select.options].map((one) => one.value).join() !== units.join()) {
+    select.replaceChildren(...units.map((one) => make("option", {}, one)));
+  }
+  find("#add-delta-field").hidden = delta === "0" || select.value === "rho";
+}
 add.addEventListener("submit", async (event) => {
   event.preventDefault();
   const name = add.elements.name.value.trim();
@@ -125,8 +137,9 @@ add.addEventListener("submit", async (event) => {
   button.disabled = true;
   try {
     if (role() === "analyst" && amount) {
-      const family = add.elements.family.selectedOptions[0];
-      await post("/api/allowances", { analyst: name, family: family.value, [family.dataset.unit]: amount });
+      const delta = find("#add-delta-field").hidden ? "" : add.elements.delta.value.trim();
+      await post("/api/allowances", { analyst: name, family: add.elements.family.value, [add.elements.unit.value]: amount,
+        ...(delta ? { delta } : {}) });
     }
     await post("/api/people", { name, role: role(), password: password || null });
     if (password) once(`${name} may sign in`, password, "The password; this is the only time that it is seen.");
@@ -140,13 +153,16 @@ add.addEventListener("submit", async (event) => {
 
 document.querySelectorAll("form.allowance").forEach((form) => {
   const more = find(".more-budget", form);
-  const rises = () => Number(form.elements.amount.value) > Number(form.dataset.total);
+  const typed = (field) => form.elements[field]?.value.trim() ?? "";
+  const rises = () => Number(typed("amount")) > Number(form.dataset.total) || Number(typed("delta")) > Number(form.dataset.delta);
   form.addEventListener("input", () => { more.hidden = !rises(); });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const { analyst, family, unit } = form.dataset;
+    const amounts = [[unit, typed("amount")], ["delta", typed("delta")]].filter(([, amount]) => amount !== "");
+    if (!amounts.length) { form.elements.amount.focus(); return; }
     try {
-      const done = await post("/api/allowances", { analyst, family, [unit]: form.elements.amount.value.trim(),
+      const done = await post("/api/allowances", { analyst, family, ...Object.fromEntries(amounts),
         more_budget: rises() && form.elements.more.checked });
       renewed(done.changed.length ? `Changed: ${done.changed.join("; ")}.` : "Nothing changed.");
     } catch (failure) {
@@ -156,4 +172,5 @@ document.querySelectorAll("form.allowance").forEach((form) => {
   });
 });
 
+inUnits();
 tellDone();

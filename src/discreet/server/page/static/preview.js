@@ -6,19 +6,44 @@ import { figure, find, later, make, problemBox } from "./dom.js";
 
 const STEPS = [1, 1.5, 2, 3, 4, 5, 7];
 
-// Prices that people would type, from a hundredth of a budget up to all of it.
-export function prices(total) {
+// Prices that people would type, from a hundredth of what can be paid up to all of it.
+export function prices(most) {
   const found = [];
-  for (let power = -4; power <= 3; power += 1) {
+  for (let power = -12; power <= 3; power += 1) {
     for (const step of STEPS) {
       const price = Number((step * 10 ** power).toPrecision(3));
-      if (price >= total / 100 && price <= total) found.push(price);
+      if (price >= most / 100 && price <= most) found.push(price);
     }
   }
-  return found.length ? found : [total];
+  const scale = 10 ** (2 - Math.floor(Math.log10(most)));
+  const all = Number((Math.floor(most * scale + 1e-6) / scale).toPrecision(3));
+  return found.includes(all) ? found : [...found, all];
 }
 
 const plain = (number) => String(Number(Number(number).toPrecision(6)));
+
+// What is left, in four digits and never more than it is.
+function atLeast(number) {
+  const size = Number(number);
+  if (!(size > 0)) return "0";
+  const scale = 10 ** (3 - Math.floor(Math.log10(size)));
+  return plain(Math.floor(size * scale * (1 + 1e-12) + 1e-9) / scale);
+}
+
+// The epsilon that costs a rho: epsilon tanh(epsilon / 2) of it, as the ledger counts.
+function epsilonOf(rho) {
+  let [low, high] = [0, rho + 2];
+  for (let i = 0; i < 60; i += 1) {
+    const middle = (low + high) / 2;
+    if (middle * Math.tanh(middle / 2) <= rho) low = middle; else high = middle;
+  }
+  return low;
+}
+
+const UNITS_SAY = {
+  epsilon: "The noise is geometric. What it costs of the budget, in rho, is below.",
+  rho: "The noise is Gaussian. This is what the budget adds up: several numbers at once are more exact than in epsilon.",
+};
 
 export class Preview {
   // `ask` gets what is known before paying, at a price and others; `verb` is what the button does.
@@ -35,12 +60,11 @@ export class Preview {
     this.extra = null;
     this.slider = find("#price");
     this.typed = find("#epsilon");
-    const start = data.epsilon ?? "0.1";
-    this.steps = this.#steps();
-    this.epsilon = start;
-    this.typed.value = start;
-    this.slider.max = this.steps.length - 1;
-    this.#place();
+    this.unit = data.epsilon === null ? data.units.at(-1) : "epsilon";
+    this.amount = data.epsilon ?? "0.1";
+    this.#units();
+    this.rebudget({ fit: data.epsilon === null });
+    this.typed.value = this.amount;
     this.slider.addEventListener("input", () => this.#set(plain(this.steps[Number(this.slider.value)])));
     this.typed.addEventListener("change", () => this.type(this.typed.value.trim()));
     find("#find-price").addEventListener("click", () => this.findPrice());
@@ -57,10 +81,47 @@ export class Preview {
     return this.budget.find((one) => one.blocks.includes(block)) ?? this.budget[0] ?? null;
   }
 
-  #steps() {
+  // Another part of the data may have another budget: the steps are what it can pay.
+  rebudget({ fit = false } = {}) {
     const account = this.account();
-    const most = account?.unit === "epsilon" ? Number(account.total) : 10;
-    return prices(Math.min(most || 1, 100));
+    const all = Number(account?.left) || Number(account?.total) || 1;
+    const most = this.unit === "epsilon" && account?.unit === "rho" ? epsilonOf(all) : all;
+    this.steps = prices(Math.min(most, 100));
+    this.slider.max = this.steps.length - 1;
+    if (fit && Number(this.amount) > this.steps.at(-1)) this.#set(plain(this.steps.at(-1)));
+    this.#place();
+  }
+
+  // The price as the API takes it.
+  get paying() { return { [this.unit]: this.amount }; }
+
+  // A budget in rho can be asked in either; what is published is priced in epsilon.
+  #units() {
+    for (const one of document.querySelectorAll('input[name="unit"]')) {
+      one.checked = one.value === this.unit;
+      one.addEventListener("change", () => this.into(one.value));
+    }
+    this.#unitSaid();
+  }
+
+  #unitSaid() {
+    find("#unit").textContent = this.unit;
+    this.typed.setAttribute("aria-label", `Price, in ${this.unit}, typed`);
+    if (find("#unit-says")) find("#unit-says").textContent = UNITS_SAY[this.unit];
+  }
+
+  // Another unit: a price that costs about as much.
+  into(unit, { look = true } = {}) {
+    if (unit === this.unit) return;
+    const amount = Number(this.amount) || 0.1;
+    this.unit = unit;
+    for (const one of document.querySelectorAll('input[name="unit"]')) one.checked = one.value === unit;
+    this.#unitSaid();
+    this.rebudget();
+    const about = unit === "rho" ? amount * Math.tanh(amount / 2) : epsilonOf(amount);
+    this.#set(plain(this.steps[this.#nearest(about)]));
+    this.#place();
+    if (look) this.look();
   }
 
   // Everything that one picture needs, in one request.
@@ -68,9 +129,8 @@ export class Preview {
     this.stop?.abort();
     const stop = new AbortController();
     this.stop = stop;
-    const known = this.steps.map(plain);
-    const epsilons = [...new Set([...known, this.epsilon])].slice(0, 64);
-    const said = { epsilons, epsilon: this.epsilon };
+    const known = [...new Set([...this.steps.map(plain), this.amount])].slice(0, 64);
+    const said = { [`${this.unit}s`]: known, ...this.paying };
     const rows = find("#rows").value.trim();
     if (rows) said.rows = rows;
     try {
@@ -87,6 +147,7 @@ export class Preview {
     find(".before").classList.remove("stale");
     find("#preview-problem").replaceChildren(...(this.told.note ? [make("p", { class: "soft" }, this.told.note)] : []));
     find("#words").textContent = this.told.explain?.text ?? "";
+    find("#words").hidden = find("#words").textContent === "";
     const supposes = this.told.explain?.columns.some((one) => one.note.startsWith("for a group of"));
     find("#rows-field").hidden = !supposes;
     this.chart = this.told.rehearsal && chartOf(this.told.rehearsal.release, { within: (name) => this.#within(name) });
@@ -95,25 +156,27 @@ export class Preview {
   }
 
   #point() {
-    return this.told?.points.find((one) => one.epsilon === this.epsilon) ?? null;
+    return this.told?.points.find((one) => one[this.unit] === this.amount) ?? null;
   }
 
   #within(name) {
     return this.#point()?.columns.find((one) => one.name === name)?.within ?? null;
   }
 
-  #place() {
-    const wanted = Number(this.epsilon);
-    const nearest = this.steps.reduce((best, one, i) => (
+  #nearest(wanted) {
+    return this.steps.reduce((best, one, i) => (
       Math.abs(Math.log(one / wanted)) < Math.abs(Math.log(this.steps[best] / wanted)) ? i : best), 0);
-    this.slider.value = nearest;
-    this.slider.setAttribute("aria-valuetext", `epsilon ${this.epsilon}`);
   }
 
-  #set(epsilon) {
-    this.epsilon = epsilon;
-    this.typed.value = epsilon;
-    this.slider.setAttribute("aria-valuetext", `epsilon ${epsilon}`);
+  #place() {
+    this.slider.value = this.#nearest(Number(this.amount));
+    this.slider.setAttribute("aria-valuetext", `${this.unit} ${this.amount}`);
+  }
+
+  #set(amount) {
+    this.amount = amount;
+    this.typed.value = amount;
+    this.slider.setAttribute("aria-valuetext", `${this.unit} ${amount}`);
     this.changed();
     this.#tell();
     if (this.told !== null && !this.told.note && this.#point() === null) {
@@ -132,6 +195,7 @@ export class Preview {
   async findPrice() {
     const within = find("#within").value.trim();
     if (!within) { find("#within").focus(); return; }
+    this.into("epsilon", { look: false });
     const body = { ...this.question(), within };
     const rows = find("#rows").value.trim();
     if (rows) body.rows = rows;
@@ -149,6 +213,7 @@ export class Preview {
       const mine = this.budget.find((known) => known.account === one.account);
       if (mine) Object.assign(mine, { left: one.left[mine.unit], total: one.total[mine.unit] });
     }
+    this.rebudget();
     this.#tell();
   }
 
@@ -175,33 +240,33 @@ export class Preview {
         make("td", { class: "n within" }, one.within === null ? "depends" : figure(one.within, 3)))))));
     const said = point.columns.filter((one) => one.within !== null).map((one) => `${one.name} within ${figure(one.within, 3)}`);
     find("#preview-says").textContent = this.told.caption
-      ? `What might be published at epsilon ${this.epsilon}, of made-up rows: nobody has looked. Real data are seen more exactly where many people are.`
-      : `What the answer might look like at epsilon ${this.epsilon}. The groups are real, the `
+      ? `What might be published at ${this.unit} ${this.amount}, of made-up rows: nobody has looked. Real data are seen more exactly where many people are.`
+      : `What the answer might look like at ${this.unit} ${this.amount}. The groups are real, the `
       + `heights are not: nobody has looked. The bars show how far off each number would be, ${level} of the time.`;
-    find("#price-says").textContent = `Epsilon ${this.epsilon}: ${said.join(", ")}`;
+    find("#price-says").textContent = `${this.unit} ${this.amount}: ${said.join(", ")}`;
   }
 
   #price() {
     const account = this.account();
     const button = find("#ask");
-    if (account === null) { button.textContent = `${this.verb()} for epsilon ${this.epsilon}`; find("#left").replaceChildren(); return; }
+    if (account === null) { button.textContent = `${this.verb()} for ${this.unit} ${this.amount}`; find("#left").replaceChildren(); return; }
     const point = this.#point();
-    const pure = account.unit === "epsilon";
-    const typed = Number(this.epsilon) > 0 ? Number(this.epsilon) : null;
+    const same = account.unit === this.unit; // then the price is what is taken off
+    const typed = Number(this.amount) > 0 ? Number(this.amount) : null;
     const searches = Boolean(this.told?.note); // then it costs more, once, than its price
-    const cost = searches ? null : point ? Number(point.cost[account.unit]) : pure ? typed : null;
+    const cost = searches ? null : point ? Number(point.cost[account.unit]) : same ? typed : null;
     const now = Number(account.left);
     const left = cost === null ? null : now - cost;
     let words = "";
     if (searches) words = ", and what is to be found first";
-    else if (left !== null && left < -1e-12) words = now > 0 ? `; more than the ${plain(now)} that is left` : "; nothing is left";
-    else if (left !== null) words = `; ${pure ? "" : `${account.unit} `}${plain(Math.max(left, 0))} will be left`;
-    button.textContent = `${this.verb()} for epsilon ${this.epsilon}${words}`;
+    else if (left !== null && left < -1e-12) words = now > 0 ? `; more than the ${atLeast(now)} that is left` : "; nothing is left";
+    else if (left !== null) words = `; ${same ? "" : `${account.unit} `}${atLeast(left)} will be left`;
+    button.textContent = `${this.verb()} for ${this.unit} ${this.amount}${words}`;
     const share = (part) => String(Math.max(0, part / Number(account.total || 1)));
     find("#left").replaceChildren(
       make("div", { class: "numbers" },
-        make("span", {}, make("strong", {}, plain(now)), " left now", left === null || left < 0 ? "" : ", ",
-          ...(left === null || left < 0 ? [] : [make("strong", {}, plain(left)), " after it"])),
+        make("span", {}, make("strong", {}, atLeast(now)), " left now", left === null || left < 0 ? "" : ", ",
+          ...(left === null || left < 0 ? [] : [make("strong", {}, atLeast(left)), " after it"])),
         make("span", { class: "soft" }, `of ${account.unit} ${plain(account.total)}`)),
       make("meter", { min: 0, max: 1, value: share(left === null || left < 0 ? now : left),
         "aria-label": left === null || left < 0 ? "Budget left now" : "Budget left after this question" }));

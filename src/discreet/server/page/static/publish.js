@@ -10,6 +10,11 @@ const SAYS = {
   map: "Charged once; then every rectangle over both columns is free, for ever.",
   rollup: "Counts of all levels, charged once, which add up: the parts of every group, and everybody.",
 };
+const LACKS = {
+  histogram: "A histogram needs a column of numbers with declared bounds.",
+  map: "A map needs two columns of numbers with declared bounds.",
+  rollup: "A roll-up needs a column with keys.",
+};
 const MOST_KEYS_DEEP = 3;
 const CELLS = { histogram: 1024, map: 64 };
 
@@ -68,9 +73,13 @@ export class Publishing {
     const usable = { sql: true, histogram: this.numbers.length > 0, map: this.numbers.length > 1, rollup: this.keys.length > 0 };
     for (const one of document.querySelectorAll('input[name="mode"]')) {
       one.disabled = !usable[one.value];
+      if (one.disabled) one.setAttribute("aria-describedby", "mode-lacks");
       one.checked = one.value === (usable[data.mode] ? data.mode : "sql");
       one.addEventListener("change", () => { this.open(); this.changed(); });
     }
+    const lacking = Object.keys(LACKS).filter((one) => !usable[one]).map((one) => LACKS[one]);
+    find("#mode-lacks").textContent = lacking.join(" ");
+    find("#mode-lacks").hidden = lacking.length === 0;
     this.open();
   }
 

@@ -3,6 +3,7 @@
 import { given, post } from "./api.js";
 import { Column } from "./columns.js";
 import { figure, find, make, problemBox } from "./dom.js";
+import { LookupForm } from "./lookups.js";
 import { decisions, meaningOf } from "./owned.js";
 
 const known = given();
@@ -10,7 +11,15 @@ const form = find("#registering");
 const picked = (name) => find(`input[name="${name}"]:checked`, form)?.value;
 const value = (id) => find(`#${id}`).value.trim();
 const family = () => known.families.find((one) => one.name === picked("family"));
+const DELTA_SAYS = {
+  pure: "The chance that the promise fails. With one, values that nobody listed can be found: those of a text column that enough people "
+    + "share are shown. Without one they cannot. Say far less than one in the number of people, such as 0.000001.",
+  zcdp: "",
+  "zcdp-epsilon": "Needed here: half of it turns the epsilon into a rho, the other half finds values that nobody listed. Say far less "
+    + "than one in the number of people, such as 0.000001.",
+};
 let columns = [];
+let lookups = [];
 let found = null;
 
 // 1. which data
@@ -29,6 +38,7 @@ async function look() {
     found = await post("/api/sources/draft", source());
     columns = found.columns.map((one) => new Column(one, count));
     find("#columns").replaceChildren(...columns.map((one) => one.row));
+    lookups.forEach((one) => one.among(found.columns));
     find("#person").replaceChildren(make("option", { value: "" }, "decide…"),
       ...found.columns.map((one) => make("option", { value: one.name }, one.name)));
     find("#person-hint").textContent = found.persons.length ? `By its name it could be ${found.persons.join(" or ")}.` : "";
@@ -60,6 +70,8 @@ function unfold() {
   const hides = there?.neighbours === "replace" ? "what is said about a person" : "whether a person is in the data at all";
   find("#neighbours-said").textContent = there ? `Hidden is ${hides}, as for all data of ${there.name}.` : "";
   find("#of-replace").hidden = picked("neighbours") !== "replace";
+  find("#delta-field").hidden = find("#accounting").value === "zcdp";
+  find("#delta-help").textContent = DELTA_SAYS[find("#accounting").value];
 }
 
 function count() {
@@ -75,18 +87,20 @@ function unit() {
   const relation = family()?.neighbours ?? picked("neighbours");
   const many = relation === "replace" ? value("many") : "";
   if (picked("unit") === "row") return many ? { per: "row", rows: many } : "row";
-  const most = value("max-rows");
-  return { person: value("person"), ...(most ? { max_rows: most } : {}), ...(many ? { people: many } : {}) };
+  const most = picked("rows") === "find" ? { max_rows: "find", find_epsilon: value("find-epsilon") } : { max_rows: value("max-rows") };
+  return { person: value("person"), ...most, ...(many ? { people: many } : {}) };
 }
 
 function wanted() {
-  const accounting = find("#accounting").value;
-  const amount = { [accounting === "pure" ? "epsilon" : "rho"]: value("amount") };
+  const [accounting, inEpsilon] = find("#accounting").value.split("-");
+  const amount = { [accounting === "pure" || inEpsilon ? "epsilon" : "rho"]: value("amount") };
+  if (find("#accounting").value !== "zcdp" && value("delta")) amount.delta = value("delta");
   const isNew = { name: value("family-name"), accounting, ...amount, neighbours: picked("neighbours") };
   return {
     ...source(), name: value("name"), version: value("version"), unit: unit(),
     family: picked("family") === "" ? isNew : picked("family"), new_people: find("#new-people").checked,
     columns: Object.fromEntries(columns.map((one) => [one.told.name, one.value()])),
+    lookups: Object.fromEntries(lookups.map((one) => [one.name, one.value()])),
   };
 }
 
@@ -99,11 +113,14 @@ function missing() {
     [isNew && known.ever.length && !find("#new-people").checked, `2: whether these are other people than ${known.ever.join(", ")}; if not, choose theirs`, "#step-2"],
     [isNew && !value("family-name"), "2: a name for these people", "#family-name"],
     [isNew && !value("amount"), "2: how much may be learned about them", "#amount"],
+    [isNew && find("#accounting").value === "zcdp-epsilon" && !value("delta"), "2: the delta at which the epsilon holds", "#delta"],
     [picked("unit") === undefined, "3: what a person is", "#step-3"],
     [picked("unit") === "person" && !value("person"), "3: which column names the person", "#person"],
-    [picked("unit") === "person" && !value("max-rows"), "3: how many rows of one person count", "#max-rows"],
+    [picked("unit") === "person" && !value(picked("rows") === "find" ? "find-epsilon" : "max-rows"), "3: how many rows of one person count", "#max-rows"],
     [isNew && picked("neighbours") === undefined, "3: what is hidden", "#step-3"],
     [open.length, `4: ${open.slice(0, 5).join(", ")}${open.length > 5 ? ` and ${open.length - 5} more` : ""}`, "#step-4"],
+    ...lookups.map((one) => [one.problem !== "", `4: ${one.name || "a public table"}: ${one.problem}`, "#lookups"]),
+    [lookups.length !== new Set(lookups.map((one) => one.name)).size, "4: public tables with different names", "#lookups"],
     [!value("name"), "5: a name", "#name"], [!value("version"), "5: a version", "#version"],
   ].filter(([is]) => is);
 }
@@ -136,7 +153,7 @@ async function check() {
     const body = wanted();
     const told = await post("/api/datasets/check", body);
     const text = make("details", {}, make("summary", {}, "What is added to the policy's text"), make("pre", { class: "words" }, told.added));
-    const more = decisions({ new_people: [], more_budget: told.more_budget }, () => {});
+    const more = decisions({ new_people: [], more_budget: told.more_budget, same_data: [] }, () => {});
     find("#meaning").replaceChildren(...more, ...meaningOf(sorted(told, body)), text);
     find("#meaning").hidden = false;
     find("#force").hidden = false;
@@ -170,6 +187,12 @@ document.querySelectorAll("[data-pick]").forEach((button) => {
 find("#hide-rest").addEventListener("click", () => {
   columns.filter((one) => !one.decided).forEach((one) => one.choose("hidden"));
   count();
+});
+find("#add-lookup").addEventListener("click", () => {
+  const made = new LookupForm(found.columns, () => { lookups = lookups.filter((one) => one !== made); outdate(); });
+  lookups.push(made);
+  find("#lookups").append(made.element);
+  find("input", made.element).focus();
 });
 form.addEventListener("input", outdate);
 form.addEventListener("change", () => { unfold(); outdate(); });

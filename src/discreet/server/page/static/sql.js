@@ -82,6 +82,7 @@ export function proposals(text, caret, known, { forced = false } = {}) {
   const items = [
     ...known.columns.map((one) => ({ label: nameInSql(one.name), detail: one.what })),
     ...known.tables.map((one) => ({ label: nameInSql(one), detail: "table" })),
+    ...known.joins.map((one) => ({ label: one, detail: "public table" })),
     ...PROPOSED.map((one) => ({ label: one, detail: "" })),
   ];
   const found = ranked(items, typed);

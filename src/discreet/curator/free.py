@@ -1,0 +1,124 @@
+"""What a question would cost and how far off it would be, under a ledger; all of it free.
+
+What the asker was given by searches before is known here: it was released to her. What is still to
+be found is supposed, and `to_find` tells what that is; its price is part of the cost.
+Tested by tests/curator/test_free.py
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from discreet.curator.asking import Asking, priced_at
+from discreet.curator.claims import OWNER
+from discreet.curator.ledger.amounts import Accounting, Amount, cost_of
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.policy.model import Policy
+from discreet.curator.questions import Question, target_of
+from discreet.curator.search import Search
+from discreet.curator.searching import Searches, to_be_found
+from discreet.query.explain import Price
+from discreet.query.plan import Plan
+from discreet.query.schema import Schema
+
+__all__ = ["Free"]
+
+
+class Free(ABC):
+    """Tells for free; what is asked is the curator's.
+
+    The arguments are those of `Curator.ask`.
+    """
+
+    policy: Policy
+    ledger: Ledger
+    version: int
+
+    @abstractmethod
+    def _asking(self, question: Question, dataset: str | None, block: str | None) -> Asking:
+        """What a question is about."""
+
+    @abstractmethod
+    def _part(self, named: str, block: str | None) -> Asking:
+        """A dataset of that name, or a part of it."""
+
+    @abstractmethod
+    def _known(self, analyst: str) -> str:
+        """Somebody whom the policy knows."""
+
+    def explain(self, question: Question, /, *, dataset: str | None = None,
+                block: str | None = None, analyst: str | None = None, **price: Any,
+                ) -> str:  # fmt: skip
+        """The question in words, with the statement that would run; free."""
+        asking, missing = self._informed(question, dataset, block, analyst)
+        said = priced_at(self.policy.defaults, price)
+        text = asking.explain(question, **said)
+        if not missing:
+            return text
+        return text + to_be_found(missing, *self._cost_of(asking, question, said, missing))
+
+    def price(self, question: Question, /, *, dataset: str | None = None,
+              block: str | None = None, analyst: str | None = None, **price: Any,
+              ) -> Price:  # fmt: skip
+        """The expected error of every number at a price; free."""
+        asking, _ = self._informed(question, dataset, block, analyst)
+        return asking.price(question, **priced_at(self.policy.defaults, price))
+
+    def cost(self, question: Question, /, *, dataset: str | None = None,
+             block: str | None = None, analyst: str | None = None, **price: Any,
+             ) -> Amount:  # fmt: skip
+        """What a question at a price would take off a budget, with what is to be found; free."""
+        asking, missing = self._informed(question, dataset, block, analyst)
+        said = priced_at(self.policy.defaults, price)
+        return self._cost_of(asking, question, said, missing)[0]
+
+    def to_find(self, question: Question, /, *, dataset: str | None = None,
+                block: str | None = None, analyst: str | None = None) -> list[Search]:  # fmt: skip
+        """What would be found, and charged, before a question is answered; free."""
+        return self._informed(question, dataset, block, analyst)[1]
+
+    def epsilon_for(self, question: Question, /, *, dataset: str | None = None,
+                    block: str | None = None, analyst: str | None = None, **accuracy: Any,
+                    ) -> Decimal:  # fmt: skip
+        """The least epsilon at which the answer is as accurate as asked; free."""
+        asking, _ = self._informed(question, dataset, block, analyst)
+        return asking.epsilon_for(question, **accuracy)
+
+    def plan(self, question: Question, /, *, dataset: str | None = None,
+             block: str | None = None, analyst: str | None = None) -> Plan:  # fmt: skip
+        """The question as a frozen value, under what is declared and was found; free."""
+        return self._informed(question, dataset, block, analyst)[0].plan(question)
+
+    def declared(self, dataset: str, /, *, block: str | None = None,
+                 analyst: str | None = None) -> Schema:  # fmt: skip
+        """What is declared of a dataset, with all that the asker was given before; free."""
+        asking = self._part(dataset, block)
+        self._searches(asking, analyst).given(asking)
+        return asking.schema
+
+    def _informed(
+        self, question: Question, dataset: str | None, block: str | None, analyst: str | None
+    ) -> tuple[Asking, list[Search]]:
+        """What is asked, with what the asker was given before; and what is still to be found."""
+        asking = self._asking(question, dataset, block)
+        return asking, self._searches(asking, analyst).applied(asking, question)
+
+    def _searches(self, asking: Asking, analyst: str | None) -> Searches:
+        """What is found for somebody; for the owner if nobody is named."""
+        family = self.policy.families[asking.dataset.family]
+        who = OWNER if analyst is None else self._known(analyst)
+        return Searches(self.ledger, self.policy, self.version, family, who)
+
+    def _cost_of(
+        self, asking: Asking, question: Question, said: Mapping[str, Any], missing: Sequence[Search]
+    ) -> tuple[Amount, Accounting]:
+        plan, family = asking.plan(question), self.policy.families[asking.dataset.family]
+        own = plan.epsilon is not None or plan.rho is not None
+        none = said.get("epsilon") is None and said.get("rho") is None and not own
+        epsilon = 1 if none else said.get("epsilon")  # as `Questions.explain` supposes
+        target = target_of(plan, epsilon, said.get("delta"), said.get("rho"))
+        losses = [*asking.losses(plan, target), *(search.loss for search in missing)]
+        return cost_of(losses, family.accounting), family.accounting

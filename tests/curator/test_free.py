@@ -1,0 +1,67 @@
+"""What is told before a question is paid, under a ledger: with what the asker has paid for."""
+
+from fractions import Fraction
+
+import pytest
+from tests.curator.test_searching import AVG, SUM, curator, failed, folder  # noqa: F401
+
+from discreet.errors import QueryError
+
+LEVELS = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY ROLLUP (dept)"
+
+
+def test_before_it_is_paid_the_whole_price_is_told_and_the_error_is_supposed(curator):  # noqa: F811
+    entries = curator.ledger.head.seq
+    text = curator.explain(SUM, epsilon="0.1", analyst="alice")
+    assert "bounds of bonus (epsilon 0.1) and rows per person (epsilon 0.2) have still" in text
+    assert "in all epsilon 0.4" in text
+    assert "supposed, as if nothing were found (bounds of bonus: 1 to 1000000; rows" in text
+    assert curator.cost(SUM, epsilon="0.1", analyst="alice").value() == Fraction(4, 10)
+    assert [one.name for one in curator.to_find(SUM, analyst="alice")] == [
+        "bounds of bonus", "rows per person"
+    ]  # fmt: skip
+    assert curator.ledger.head.seq == entries
+
+
+def test_what_was_given_is_known_to_its_asker_alone(curator):  # noqa: F811
+    before = curator.price(SUM, epsilon="0.1", analyst="alice")
+    curator.ask(SUM, epsilon="0.1", analyst="alice")
+    entries = curator.ledger.head.seq
+    assert curator.to_find(AVG, analyst="alice") == []
+    assert curator.cost(AVG, epsilon="0.1", analyst="alice").value() == Fraction(1, 10)
+    assert "still to be found" not in curator.explain(AVG, epsilon="0.1", analyst="alice")
+    assert curator.price(SUM, epsilon="0.1", analyst="alice")["s"].error < before["s"].error
+    assert curator.epsilon_for(SUM, within=10**5, analyst="alice") > 0
+    for other in ("bob", None):
+        assert len(curator.to_find(AVG, analyst=other)) == 2
+        assert curator.price(SUM, epsilon="0.1", analyst=other) == before
+    assert curator.ledger.head.seq == entries
+
+
+def test_after_a_failure_what_was_taken_is_known(curator):  # noqa: F811
+    before = curator.price(SUM, epsilon="0.1", analyst="alice")
+    failed(curator, analyst="alice")
+    assert curator.to_find(SUM, analyst="alice") == []
+    assert curator.price(SUM, epsilon="0.1", analyst="alice") == before
+
+
+def test_a_publication_finds_nothing_and_uses_what_was_given(curator):  # noqa: F811
+    said = {"bins": 8, "ranges": (0, 512), "epsilon": "0.1", "analyst": "alice"}
+    for wrong in (
+        lambda: curator.publish("bonus", **said), lambda: curator.ask(LEVELS, analyst="alice"),
+        lambda: curator.explain(LEVELS, analyst="alice"),
+    ):  # fmt: skip
+        with pytest.raises(QueryError, match="still to be found"):
+            wrong()
+    answer = curator.ask(SUM, epsilon="0.1", analyst="alice")
+    bounds, rows = answer.release.notes[:2]
+    assert set(curator.publish("bonus", **said).release.notes) >= {bounds, rows}
+    plain = curator.publish("pay", **{**said, "epsilon": "0.05"})
+    assert rows in plain.release.notes
+    assert bounds not in plain.release.notes
+    assert [loss.epsilon for loss in plain.release.losses] == [Fraction(1, 20), Fraction(1, 5)]
+    assert rows in curator.ask(LEVELS, epsilon="0.05", analyst="alice").release.notes
+    assert curator.explain(LEVELS, analyst="alice")
+    assert curator.publish("bonus", **said) == curator.publish("bonus", **said)
+    with pytest.raises(QueryError, match="still to be found"):
+        curator.publish("bonus", **{**said, "analyst": "bob"})

@@ -1,0 +1,149 @@
+"""What an owner adds on the page, in a real browser: periods, and all that a column may be."""
+
+import tomllib
+
+import pytest
+from selenium.webdriver.support.ui import Select
+from tests.server.page.rich import served
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with served(tmp_path_factory) as made:
+        yield made
+
+
+@pytest.fixture
+def browser(browser):
+    browser.login("olga")
+    return browser
+
+
+def policy(server):
+    return tomllib.loads(server.service.path.read_text())
+
+
+def test_a_period_is_added_with_people_of_its_own(browser, server):
+    form = "form.period[data-dataset=payroll]"
+    browser.run("document.querySelector('.period-of').open = true")
+    browser.until(lambda: browser.all("#sources option[value='q3.csv']"))
+    browser.press(f"{form} .check")
+    assert "whether its people are others" in browser.text(f"{form} .trouble")
+    browser.type(f"{form} [name=name]", "2025-q3")
+    browser.type(f"{form} [name=source]", "q3.csv")
+    browser.type(f"{form} [name=version]", "third")
+    browser.press(f"{form} [name=people][value=own]")
+    browser.press(f"{form} .check")
+    assert "nobody in it is in another part" in browser.text(f"{form} .trouble")
+    browser.press(f"{form} [name=promise]")
+    browser.type(f"{form} [name=epsilon]", "0.5")
+    browser.press(f"{form} .check")
+    browser.until_there(f"{form} button.main")
+    assert "a budget of their own, epsilon 0.5" in browser.text(f"{form} .meant")
+    browser.keep("period")
+    browser.press(f"{form} button.main")
+    browser.until(lambda: "has the period 2025-q3" in browser.text("#done"))
+    assert "Period 2025-q3, people of its own" in browser.text(".families")
+    assert policy(server)["dataset"]["payroll"]["block"]["2025-q3"] == {
+        "source": "data/q3.csv", "version": "third", "people": "own", "epsilon": 0.5,
+    }  # fmt: skip
+    assert "staff/2025-q3@alice" in server.service.ledger.accounts
+
+
+def column(name, inside):
+    return f"[data-column='{name}'] {inside}"
+
+
+def pick(browser, selector, value):
+    Select(browser.one(selector)).select_by_value(value)
+
+
+def paste(browser, selector, text):
+    """As the clipboard would: a tab that is typed goes to the next field."""
+    browser.run(
+        "const one = document.querySelector(arguments[0]); one.value = arguments[1];"
+        "one.dispatchEvent(new Event('input', { bubbles: true }))",
+        selector, text,
+    )  # fmt: skip
+
+
+def test_a_dataset_with_all_that_a_column_may_be(browser, server):
+    """Text that may be grouped by, searches, a delta, and a public table."""
+    browser.go("/register")
+    browser.press("[data-pick='visits.csv']")
+    browser.until_there("#step-2")
+    browser.press("input[name=family][value='']")
+    browser.press("#new-people")
+    browser.type("#family-name", "patients")
+    browser.type("#amount", "2")
+    pick(browser, "#accounting", "zcdp")
+    assert not browser.one("#delta").is_displayed()
+    pick(browser, "#accounting", "zcdp-epsilon")
+    browser.press("#check")
+    assert "2: the delta at which the epsilon holds" in browser.text("#problem")
+    pick(browser, "#accounting", "pure")
+    assert "values that nobody listed can be found" in browser.text("#delta-help")
+    browser.type("#delta", "0.0001")
+    browser.press("input[name=unit][value=person]")
+    pick(browser, "#person", "patient_id")
+    browser.press("input[name=rows][value=find]")
+    browser.type("#find-epsilon", "0.05")
+    browser.press("input[name=neighbours][value=add_or_remove]")
+    pick(browser, column("patient_id", "select"), "hidden")
+    pick(browser, column("ward", "select"), "keys")
+    browser.type(column("ward", "textarea"), "n\ns\ne\nw")
+    pick(browser, column("age", "select"), "find")
+    assert browser.text("#undecided") == "2 of 4 undecided"
+    browser.type(column("age", "[data-field=epsilon]"), "0.2")
+    pick(browser, column("town", "select"), "text")
+    assert "values that enough people share are shown" in browser.text(column("town", ""))
+    assert "never" not in browser.text(column("town", "")).replace("none may ever", "")
+    assert browser.text("#undecided") == "all decided"
+    browser.press("#add-lookup")
+    browser.type("#lookup-1-name", "places")
+    pick(browser, "#lookup-1-key", "ward")
+    paste(browser, "#lookup-1-rows", 'ward\tside\tbeds\nn\tleft\t10\ns\t"the ""right"" one"')
+    assert "3 values in row 2, where 2 are" in browser.text("#lookup-1-says")
+    paste(browser, "#lookup-1-rows", 'ward\tside\tbeds\nn\tleft\t10\ns\t"the ""right"" one"\t')
+    assert browser.text("#lookup-1-says") == "2 rows; side: text, beds: whole numbers."
+    browser.type("#version", "1")
+    browser.press("#check")
+    browser.until_there("#force")
+    meaning = browser.text("#meaning")
+    assert "delta 0.0001 may be spent on them" in meaning
+    assert "is a public table of 2 rows: side, beds by ward" in meaning
+    browser.keep("register-rich")
+    browser.press("#force")
+    browser.until(lambda: browser.path == "/overview")
+    read = policy(server)
+    assert read["family"]["patients"]["delta"] == 0.0001
+    made = read["dataset"]["visits"]
+    assert made["unit"] == {"person": "patient_id", "max_rows": "find", "find_epsilon": 0.05}
+    assert made["columns"]["age"] == {"find": True, "epsilon": 0.2}
+    assert made["lookup"]["places"]["rows"] == [
+        {"ward": "n", "side": "left", "beds": 10}, {"ward": "s", "side": 'the "right" one'},
+    ]  # fmt: skip
+
+
+def test_an_allowance_with_a_delta(browser, server):
+    browser.go("/people")
+    browser.type("#add-name", "carol")
+    Select(browser.one("#add [name=family]")).select_by_value("city")
+    assert browser.one("#add-unit").get_property("value") == "rho"
+    assert not browser.one("#add-delta").is_displayed()
+    Select(browser.one("#add [name=family]")).select_by_value("staff")
+    browser.type("#add-amount", "0.5")
+    browser.type("#add-delta", "0.000001")
+    browser.press("#add button.main")
+    browser.until(lambda: "carol is let in" in browser.text("#done"))
+    assert policy(server)["analyst"]["carol"]["allowance"]["staff"] == {
+        "epsilon": 0.5, "delta": 0.000001,
+    }  # fmt: skip
+    bob = "form.allowance[data-analyst=bob]"
+    browser.type(f"{bob} [name=delta]", "0.000002")
+    browser.press(f"{bob} [name=more]")
+    browser.press(f"{bob} button")
+    browser.until(lambda: "Changed:" in browser.text("#done"))
+    assert policy(server)["analyst"]["bob"]["allowance"]["staff"]["delta"] == 0.000002
