@@ -30,6 +30,11 @@ EXAMPLES = {
     for example in re.findall(r"Example: \[bold\](.*?)\[/bold\]", command.help, re.DOTALL)
 }
 KEY = bytes.fromhex("3f2a9c01d4e8")
+DERIVED = {
+    "5b1cf": "SELECT department, salary > 90000 AS high, COUNT(*) FROM payroll GROUP BY 1, 2",
+    "9d0e2": "SELECT department, SUM(salary) AS pay, COUNT(*) AS people FROM payroll "
+    "GROUP BY department",
+}
 FIGURES = ("discreet demo", "discreet plot", "discreet report", "discreet serve")
 
 
@@ -91,6 +96,8 @@ def began(made, tmp_path_factory):
         known.chdir(folder)
         ready("register", "policy.toml")
         ready("ask", "policy.toml", question, "--key", "3f2a9")
+        for key, asked in DERIVED.items():
+            ready("ask", "policy.toml", asked, "--key", key)
         ready(
             "publish",
             "policy.toml",

@@ -127,7 +127,7 @@ def test_words_about_the_noise_tell_quantiles_too():
 @pytest.mark.parametrize("sql", ["", "not SQL at all (", "DROP TABLE x", "SELECT 1 AS other"])
 def test_a_column_that_the_question_does_not_tell_needs_a_word(sql):
     release = table([1, 2, 3, 4], sql=sql)
-    with pytest.raises(UnsupportedError, match="name it in columns"):
+    with pytest.raises(UnsupportedError, match="say its name"):
         rolled_up(release, ["dept"])
     made = rolled_up(release, ["dept"], ["n"])
     assert made["n"] == [3, 7]

@@ -33,6 +33,7 @@ _COMMANDS = (
     (_CURATOR, "curating", ("init", "check", "register", "ask", "explain", "budget", "retire")),
     (_CURATOR, "serving", ("serve",)),
     ("Stored releases", "releases", ("show", "plot", "report", "export", "schema")),
+    ("Stored releases", "deriving", ("derive",)),
     ("Believe it", "proving", ("audit", "demo")),
     ("Believe it", "galleries", ("gallery",)),
 )

@@ -232,10 +232,10 @@ def _made(release: Release, name: str, *, vouched: bool) -> _Made:
     if re.search(r"\b(mean|median|quantile|histogram)\b|permute-and-flip", words):
         what = "rank"
     if what in _INSTEAD or (what == "unknown" and not vouched):
-        why = f"does not add up over groups: {_INSTEAD.get(what)}; or leave it out with"
+        why = f"does not add up over groups: {_INSTEAD.get(what)}; or name the other columns only"
         if what == "unknown":
-            why = "is not told to be a count or a sum by the question; if it is one, name it in"
-        raise UnsupportedError(f"{visible(name)!r} {why} columns=[...]. Nothing was charged")
+            why = "is not told to be a count or a sum by the question; if it is one, say its name"
+        raise UnsupportedError(f"{visible(name)!r} {why}. Nothing was charged")
     law = re.match(_LAW, words)
     width = _width(release, name, what)
     if release.steps or what == "unknown":
@@ -389,7 +389,7 @@ def _cells(release: Release, column: str) -> list[_Cell]:
             type(x) not in (int, float) for x in (cell.value, *others)
         ):
             problem = f"has no number for {_told(_key(row, release.keys))}; leave that row out"
-            raise ParameterError("column", column, f"{problem} with .map(...)")
+            raise ParameterError("column", column, f"{problem} with release.map(...) in Python")
     return cells
 
 
@@ -406,7 +406,7 @@ def _paired(a: Release, b: Release, first: str, second: str) -> dict[Key, tuple[
     odd = sorted(map(_told, set(found[0]) ^ set(found[1])))
     if odd:
         told = "; ".join(odd[:3]) + (" and others" if len(odd) > 3 else "")
-        way = "Leave those rows out with .map(...); nothing was charged"
+        way = "Leave those rows out with release.map(...) in Python; nothing was charged"
         raise UnsupportedError(f"only one of the two releases has the keys {told}. {way}")
     return {key: (cell, found[1][key]) for key, cell in found[0].items()}
 
@@ -455,7 +455,7 @@ def _check(release: Release, names: Names = (), argument: str = "") -> None:
             raise ParameterError(argument, name, f"must be a list of keys of the release: {known}")
     counted = Counter(_key(row, release.keys) for row in release)
     for key in (key for key, times in counted.items() if times > 1):
-        way = "they may be about the same people; leave one out with .map(...)"
+        way = "they may be about the same people; leave one out with release.map(...) in Python"
         raise UnsupportedError(f"{_told(key)} has two rows: {way}. Nothing was charged")
 
 
