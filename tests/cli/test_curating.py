@@ -228,12 +228,41 @@ def test_explain_is_free_and_makes_no_ledger(registered, run):
     assert spent == {"epsilon": "0", "delta": "0"}
 
 
+def test_another_search_is_told_and_paid(here, run, monkeypatch):
+    """False alarm: one in 10^12, where a search itself allows one in 100."""
+    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
+    text = (here / "policy.toml").read_text()
+    found = text.replace("{ low = 0, high = 400000, grid = 1 }", "{ find = true, epsilon = 0.3 }")
+    (here / "policy.toml").write_text(found)
+    run("register", "policy.toml")
+    total = ("policy.toml", "SELECT SUM(salary) AS s FROM payroll", "--epsilon", "0.1")
+    told, again = (
+        run("explain", *total, "--as", "alice").stdout,
+        ("--as", "alice", "--search-again"),
+    )
+    assert "bounds of salary (epsilon 0.3) have still to be found" in told
+    assert "charged epsilon 0.4" in run("ask", *total, "--as", "alice").stderr
+    assert "to be found" not in run("explain", *total, "--as", "alice").stdout
+    assert "have still to be found" in run("explain", *total).stdout  # the owner has not searched
+    told = run("explain", *total, *again).stdout
+    assert (
+        "bounds of salary (epsilon 0.3) are searched for, and paid, again: in all epsilon 0.4"
+        in told
+    )
+    assert "charged epsilon" not in run("ask", *total, "--as", "alice").stderr
+    assert "charged epsilon 0.4" in run("ask", *total, *again, "--key", "twice").stderr
+    assert "free: asked before" in run("ask", *total, *again, "--key", "twice").stderr
+    assert "left epsilon 0.2" in run("ask", *total, "--as", "alice").stderr
+
+
 def test_explain_says_what_is_wrong(registered, run):
     problem = run("explain", "policy.toml", COUNT, "--flag", "remote", code=2).stderr
     assert "says itself what is known" in problem
     problem = run("explain", "payroll.csv", COUNT, "--within", "5", "--epsilon", "1", code=2).stderr
     assert "--within goes instead" in problem
     assert "no column" in run("explain", "payroll.csv", "SELECT AVG(x) FROM payroll", code=2).stderr
+    found = run("explain", "payroll.csv", COUNT, "--epsilon", "1", "--search-again", code=2).stderr
+    assert "--search-again needs a policy" in found
 
 
 def test_the_budget_of_everybody_and_of_one(registered, run):

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pytest
+from tests.curator.payroll import spent
 from tests.curator.test_searching import AVG, SUM, curator, failed, folder  # noqa: F401
 
 from discreet.errors import QueryError
@@ -36,6 +37,29 @@ def test_what_was_given_is_known_to_its_asker_alone(curator):  # noqa: F811
         assert len(curator.to_find(AVG, analyst=other)) == 2
         assert curator.price(SUM, epsilon="0.1", analyst=other) == before
     assert curator.ledger.head.seq == entries
+
+
+def test_what_another_search_would_cost_is_told_before(curator):  # noqa: F811
+    before = curator.price(SUM, epsilon="0.1", analyst="alice")
+    again = {"analyst": "alice", "search_again": True}
+    assert len(curator.to_find(SUM, **again)) == 2  # nothing was found yet
+    curator.ask(SUM, epsilon="0.1", analyst="alice")
+    entries = curator.ledger.head.seq
+    assert [one.name for one in curator.to_find(SUM, **again)] == [
+        "bounds of bonus", "rows per person"
+    ]  # fmt: skip
+    assert curator.cost(SUM, epsilon="0.1", **again).value() == Fraction(4, 10)
+    text = curator.explain(SUM, epsilon="0.1", **again)
+    assert "rows per person (epsilon 0.2) are searched for, and paid, again: in all" in text
+    assert curator.price(SUM, epsilon="0.1", **again) == before  # nobody knows what it finds
+    assert curator.epsilon_for(SUM, within=10**5, **again) > 0
+    assert "again" not in curator.explain(SUM, epsilon="0.1", analyst="alice")
+    assert curator.cost(SUM, epsilon="0.1", analyst="alice").value() == Fraction(1, 10)
+    assert curator.to_find(LEVELS, **again) == []  # a publication searches for nothing,
+    assert curator.explain(LEVELS, **again)  # and takes what was found
+    assert curator.ledger.head.seq == entries
+    curator.ask(SUM, epsilon="0.1", **again)
+    assert spent(curator)["staff@alice"] == "epsilon 0.8"  # as it was told
 
 
 def test_after_a_failure_what_was_taken_is_known(curator):  # noqa: F811

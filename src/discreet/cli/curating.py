@@ -63,6 +63,11 @@ class Priced:
             help="With --within: for this number only.",
         ),
     ] = None
+    again: Annotated[
+        bool,
+        typer.Option("--search-again", rich_help_panel=o.COST,
+                     help="Find again, and pay again, what was found privately before."),
+    ] = False  # fmt: skip
 
     def price(self) -> dict[str, Any]:
         """What is said without --within."""
@@ -96,6 +101,9 @@ def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a 
 
     Example: [bold]discreet ask policy.toml "SELECT COUNT(*) FROM payroll" --within 50
     --key cron-2026-05[/bold]
+
+    What a policy lets be found (bounds, rows per person) is found with the first question that
+    needs it, and stays; --search-again pays for another search.
     """
     from discreet.curator.curator import Curator  # noqa: PLC0415
     from discreet.curator.faults import note_fault  # noqa: PLC0415
@@ -107,7 +115,7 @@ def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a 
             lambda: curator.ask(
                 question, analyst=analyst, dataset=dataset, block=block, key=key,
                 within=cost.within, rows=cost.rows, column=cost.column, with_what_is_left=less,
-                **cost.price(),
+                search_again=cost.again, **cost.price(),
             ),
         )  # fmt: skip
     show_answer(answer, out)
@@ -140,11 +148,14 @@ def explain(  # noqa: PLR0913, PLR0917 - a place, a question, who asks, a price,
             raise ParameterError("POLICY", where, "says itself what is known of the columns")
         with Curator(where) as curator:
             curator.accounts(analyst)  # refuses who is not known
-            told = _explained(curator, question, cost, {"dataset": dataset, "block": block})
+            at = {"dataset": dataset, "block": block, "analyst": analyst}
+            told = _explained(curator, question, cost, {**at, "search_again": cost.again})
             told |= _rest(curator, question, analyst, dataset, block)
     else:
         if analyst is not None:
             raise ParameterError("--as", analyst, "needs a policy, which names the analysts")
+        if cost.again:
+            raise ParameterError("--search-again", None, "needs a policy, which says what is found")
         table = table_of(where, known, known.declared())
         told = _explained(table, question, cost, {})
         table.close()

@@ -298,15 +298,16 @@ class Remote:
 
 
 _PRICES = ("epsilon", "delta", "rho", "within", "rows", "confidence")
+_AS_SAID = ("column", "search_again")
 
 
 def _priced(price: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers as exact text."""
     made: dict[str, Any] = {}
     for name, value in price.items():
-        if name not in (*_PRICES, "column"):
+        if name not in (*_PRICES, *_AS_SAID):
             raise TypeError(f"a question says nothing about {name!r}")
-        exact = value is not None and name != "column"
+        exact = value is not None and name not in _AS_SAID
         made[name] = str(rational(value, name=name)) if exact else value
     return made
 

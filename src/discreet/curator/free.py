@@ -30,7 +30,8 @@ __all__ = ["Free"]
 class Free(ABC):
     """Tells for free; what is asked is the curator's.
 
-    The arguments are those of `Curator.ask`.
+    The arguments are those of `Curator.ask`: with `search_again` it is told what another search of
+    all that the question needs would cost.
     """
 
     policy: Policy
@@ -50,41 +51,47 @@ class Free(ABC):
         """Somebody whom the policy knows."""
 
     def explain(self, question: Question, /, *, dataset: str | None = None,
-                block: str | None = None, analyst: str | None = None, **price: Any,
+                block: str | None = None, analyst: str | None = None,
+                search_again: bool = False, **price: Any,
                 ) -> str:  # fmt: skip
         """The question in words, with the statement that would run; free."""
-        asking, missing = self._informed(question, dataset, block, analyst)
+        asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
         said = priced_at(self.policy.defaults, price)
         text = asking.explain(question, **said)
         if not missing:
             return text
-        return text + to_be_found(missing, *self._cost_of(asking, question, said, missing))
+        cost = self._cost_of(asking, question, said, missing)
+        return text + to_be_found(missing, *cost, again=search_again)
 
     def price(self, question: Question, /, *, dataset: str | None = None,
-              block: str | None = None, analyst: str | None = None, **price: Any,
+              block: str | None = None, analyst: str | None = None,
+              search_again: bool = False, **price: Any,
               ) -> Price:  # fmt: skip
         """The expected error of every number at a price; free."""
-        asking, _ = self._informed(question, dataset, block, analyst)
+        asking, _ = self._informed(question, dataset, block, analyst, again=search_again)
         return asking.price(question, **priced_at(self.policy.defaults, price))
 
     def cost(self, question: Question, /, *, dataset: str | None = None,
-             block: str | None = None, analyst: str | None = None, **price: Any,
+             block: str | None = None, analyst: str | None = None,
+             search_again: bool = False, **price: Any,
              ) -> Amount:  # fmt: skip
         """What a question at a price would take off a budget, with what is to be found; free."""
-        asking, missing = self._informed(question, dataset, block, analyst)
+        asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
         said = priced_at(self.policy.defaults, price)
         return self._cost_of(asking, question, said, missing)[0]
 
     def to_find(self, question: Question, /, *, dataset: str | None = None,
-                block: str | None = None, analyst: str | None = None) -> list[Search]:  # fmt: skip
+                block: str | None = None, analyst: str | None = None,
+                search_again: bool = False) -> list[Search]:  # fmt: skip
         """What would be found, and charged, before a question is answered; free."""
-        return self._informed(question, dataset, block, analyst)[1]
+        return self._informed(question, dataset, block, analyst, again=search_again)[1]
 
     def epsilon_for(self, question: Question, /, *, dataset: str | None = None,
-                    block: str | None = None, analyst: str | None = None, **accuracy: Any,
+                    block: str | None = None, analyst: str | None = None,
+                    search_again: bool = False, **accuracy: Any,
                     ) -> Decimal:  # fmt: skip
         """The least epsilon at which the answer is as accurate as asked; free."""
-        asking, _ = self._informed(question, dataset, block, analyst)
+        asking, _ = self._informed(question, dataset, block, analyst, again=search_again)
         return asking.epsilon_for(question, **accuracy)
 
     def plan(self, question: Question, /, *, dataset: str | None = None,
@@ -100,11 +107,12 @@ class Free(ABC):
         return asking.schema
 
     def _informed(
-        self, question: Question, dataset: str | None, block: str | None, analyst: str | None
-    ) -> tuple[Asking, list[Search]]:
+        self, question: Question, dataset: str | None, block: str | None, analyst: str | None, *,
+        again: bool = False,
+    ) -> tuple[Asking, list[Search]]:  # fmt: skip
         """What is asked, with what the asker was given before; and what is still to be found."""
         asking = self._asking(question, dataset, block)
-        return asking, self._searches(asking, analyst).applied(asking, question)
+        return asking, self._searches(asking, analyst).applied(asking, question, again=again)
 
     def _searches(self, asking: Asking, analyst: str | None) -> Searches:
         """What is found for somebody; for the owner if nobody is named."""

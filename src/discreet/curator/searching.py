@@ -91,17 +91,22 @@ class Searches:
         done = self.ledger.store(got.key, text, failed=bool(made.faults))
         return Given(done.answer, turn)
 
-    def applied(self, asking: Asking, question: Question) -> list[Search]:
+    def applied(self, asking: Asking, question: Question, *, again: bool = False) -> list[Search]:
         """Make what the asker was given part of the declaration; what is still to be found.
 
         Instead of the latter what would be taken is supposed, unless the question is a publication,
         which finds nothing by itself. Free: it reads the ledger alone.
+
+        Args:
+            asking: what is asked.
+            question: the same, as it was said.
+            again: whether what was found before is to be found again, too.
         """
         missing: list[Search] = []
         rollup = asking.read(question).rollup
         while (search := asking.search(question)) is not None:
             turns = list(self._turns(asking, search))
-            if turns:
+            if turns and (rollup or not again):
                 given = Given(turns[-1].answer, len(turns) - 1)
                 asking.take(search, given, "analyst")  # an owner may also see what is taken
             elif rollup:
@@ -167,14 +172,20 @@ class Searches:
         )  # fmt: skip
 
 
-def to_be_found(missing: Sequence[Search], total: Amount, accounting: Accounting) -> str:
+def to_be_found(
+    missing: Sequence[Search], total: Amount, accounting: Accounting, *, again: bool = False
+) -> str:
     """What is found before a question, what that costs, and what is supposed until then."""
     if not missing:
         return ""
+    how = (
+        "are searched for, and paid, again"
+        if again
+        else "have still to be found, which is paid once"
+    )
     names = [f"{one.name} (epsilon {shown(one.loss.epsilon)})" for one in missing]
     supposed = [f"{one.name}: {one.instead.words}" for one in missing]
     return (
-        f"\n{' and '.join(names)} have still to be found, which is paid once: in all "
-        f"{total.said(accounting)}. The errors are supposed, as if nothing were found "
-        f"({'; '.join(supposed)}): what is found decides them.\n"
+        f"\n{' and '.join(names)} {how}: in all {total.said(accounting)}. The errors are supposed, "
+        f"as if nothing were found ({'; '.join(supposed)}): what is found decides them.\n"
     )

@@ -215,6 +215,15 @@ def test_what_was_paid_is_told_truly_and_known_from_then_on(surely):
     assert (told["cost"]["epsilon"], told["to_find"], told["note"]) == ("0.05", [], "")
     assert told["columns"][0]["error"] != before["columns"][0]["error"]
     assert server.post("/api/errors", free).json["to_find"] == []
+    assert before["found_before"] == []
+    assert told["found_before"] == [{"name": "bounds of bonus", "epsilon": "0.5"}]
+    again = {**free, "search_again": True}
+    assert server.post("/api/errors", again).json["points"][0]["cost"]["epsilon"] == "0.51"
+    told = server.post("/api/preview", again).json
+    assert "bounds of bonus (epsilon 0.5) are searched for, and paid, again" in told["note"]
+    assert told["explain"]["cost"]["epsilon"] == "0.55"
+    assert told["explain"]["columns"][0]["error"] == before["columns"][0]["error"]
+    assert told["explain"]["found_before"][0]["name"] == "bounds of bonus"
     assert server.post("/api/preview", free).json["note"] == ""
     assert server.post("/api/publish/preview", axes).status == 200
     published = server.post("/api/publish", axes).json

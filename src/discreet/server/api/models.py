@@ -55,6 +55,9 @@ class Question(_Form):
     rows: Number | None = None
     column: Words | None = None
     confidence: Number | None = None
+    search_again: Annotated[
+        bool, Field(description="Find, and pay, again what has to be found and was found before.")
+    ] = False
 
     def price(self) -> dict[str, Any]:
         """What is said about the price, without `within`."""
@@ -78,9 +81,6 @@ class Ask(Question):
     ] = None
     deadline: Annotated[float | None, Field(gt=0, le=3600)] = None
     with_what_is_left: bool = False
-    search_again: Annotated[
-        bool, Field(description="Find, and pay, again what has to be found and was found before.")
-    ] = False
 
 
 class Publication(_Form):

@@ -19,8 +19,10 @@ from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Accounting, Amount
 from discreet.curator.questions import foreseen
 from discreet.curator.record import Record
+from discreet.curator.search import Search
 from discreet.curator.searching import to_be_found
 from discreet.errors import ParameterError, QueryError
+from discreet.exact import shown
 from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.server.api.models import Ask, Errors, KeyHeader, Question
@@ -52,12 +54,14 @@ def explain(question: Question, who: Askers, request: Request) -> dict[str, Any]
     service = service_of(request)
     with service.part(who, question.question, **question.where()) as (curator, at):
         mine = {**at, "analyst": service.asker(who, curator.policy) or None}
+        wanted = {**mine, "search_again": question.search_again}
         told = foreseen(
-            curator, question.question, question.price(), accuracy=_accuracy(question), where=mine,
+            curator, question.question, question.price(),
+            accuracy=_accuracy(question), where=wanted,
             words={"with_statement": who.person.role == "owner"},
             figures={"confidence": question.confidence, "rows": question.rows},
         )  # fmt: skip
-        missing = curator.to_find(question.question, **mine)
+        missing = curator.to_find(question.question, **wanted)
         if told.epsilon_for is None:
             found, said = None, question.price()
         else:
@@ -65,13 +69,21 @@ def explain(question: Question, who: Askers, request: Request) -> dict[str, Any]
                 str(told.epsilon_for),
                 {"epsilon": told.epsilon_for, "delta": question.delta},
             )
-        cost = curator.cost(question.question, **said, **mine)
-        how = _accounting(curator, at)
+        cost = curator.cost(question.question, **said, **wanted)
+        how, before = _accounting(curator, at), _found_before(curator, question.question, mine)
     return {
         "text": told.text, "epsilon_for": found, **told.price.to_dict(), **at,
         "cost": cost.to_dict(how), "to_find": [one.name for one in missing],
-        "note": to_be_found(missing, cost, how).strip(),
+        "note": to_be_found(missing, cost, how, again=question.search_again).strip(),
+        "found_before": [{"name": x.name, "epsilon": shown(x.loss.epsilon)} for x in before],
     }  # fmt: skip
+
+
+def _found_before(curator: Curator, question: str, mine: Mapping[str, Any]) -> list[Search]:
+    """What a question needs and its asker was given by a search: `search_again` pays for it."""
+    missing = {one.name for one in curator.to_find(question, **mine)}
+    needed = curator.to_find(question, **mine, search_again=True)
+    return [one for one in needed if one.name not in missing]
 
 
 def _accuracy(question: Question) -> dict[str, Any] | None:
@@ -93,10 +105,11 @@ def errors(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
     points = []
     with service.part(who, question.question, **question.where()) as (curator, at):
         mine = {**at, "analyst": service.asker(who, curator.policy) or None}
-        missing = [one.name for one in curator.to_find(question.question, **mine)]
+        wanted = {**mine, "search_again": question.search_again}
+        missing = [one.name for one in curator.to_find(question.question, **wanted)]
         unit, told_at = _told_at(question, curator.plan(question.question, **mine))
         for amount in told_at:
-            said = {unit: amount, "delta": question.delta, **mine}
+            said = {unit: amount, "delta": question.delta, **wanted}
             price = curator.price(question.question, rows=question.rows, **said)
             cost = curator.cost(question.question, **said)
             points.append({unit: _said(amount), **_point(price, cost, _accounting(curator, at))})

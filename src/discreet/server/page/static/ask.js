@@ -18,6 +18,7 @@ function question() {
   const delta = find("#delta").value.trim();
   if (block) said.block = block;
   if (delta && find('input[name="unit"]:checked')?.value !== "rho") said.delta = delta;
+  if (find("#search-again").checked) said.search_again = true;
   return said;
 }
 
@@ -58,6 +59,7 @@ class Asking {
       location.assign(`/ask?dataset=${encodeURIComponent(event.target.value)}`);
     });
     find("#delta").addEventListener("change", () => { this.key = null; this.preview.look(); });
+    find("#search-again").addEventListener("change", () => { this.key = null; this.preview.look(); });
     find("#block")?.addEventListener("change", () => { this.key = null; this.preview.rebudget({ fit: true }); this.preview.look(); });
     for (const one of document.querySelectorAll("[data-insert]")) {
       one.addEventListener("click", () => this.editor.insert(nameInSql(one.dataset.insert)));
@@ -106,14 +108,17 @@ class Asking {
     this.key ??= [...crypto.getRandomValues(new Uint8Array(6))].map((one) => one.toString(16).padStart(2, "0")).join("");
     if (left) body.with_what_is_left = true;
     else body.key = this.key;
+    const searches = Boolean(this.preview.told?.note);
     await this.#working(wait(seconds), async () => {
       const record = await post(grid ? "/api/publish" : "/api/ask", body);
       this.key = null;
+      find("#search-again").checked = false; // it was paid, once
       const words = [grid ? `It cost ${record.cost}, once. Everything that is asked of it from now on is free.`
         : `It cost ${record.cost}. It is stored: the same question at this price is free from now on.`];
       this.#show(answerView(record.release, { title: this.publishing.mode === "sql" ? "Answer" : "Published", record, words, badge: `cost ${record.cost}` }), record);
     });
     await this.preview.refresh(await call("/api/budget").catch(() => null));
+    if (searches) await this.preview.look(); // what was found is known now
   }
 
   async rehearse() {
@@ -159,6 +164,7 @@ class Asking {
 
   #refused(failure) {
     const box = find("#answer");
+    if (failure.status === 402) find("#search-again").checked = false; // a search may have been paid
     const offers = [];
     const could = failure.told?.could;
     if (could && this.publishing.mode === "sql") {

@@ -146,6 +146,7 @@ export class Preview {
     }
     find(".before").classList.remove("stale");
     find("#preview-problem").replaceChildren(...(this.told.note ? [make("p", { class: "soft" }, this.told.note)] : []));
+    this.#offerSearch(this.told.explain?.found_before ?? []);
     find("#words").textContent = this.told.explain?.text ?? "";
     find("#words").hidden = find("#words").textContent === "";
     const supposes = this.told.explain?.columns.some((one) => one.note.startsWith("for a group of"));
@@ -153,6 +154,15 @@ export class Preview {
     this.chart = this.told.rehearsal && chartOf(this.told.rehearsal.release, { within: (name) => this.#within(name) });
     find("#preview").replaceChildren(this.chart?.element ?? make("p", { class: "soft" }, "There is no picture of so many numbers."));
     this.#tell();
+  }
+
+  // Another search can be paid for where the question needs what was found before, and only there.
+  #offerSearch(found) {
+    find("#again-field").hidden = found.length === 0;
+    if (found.length === 0) find("#search-again").checked = false;
+    const price = found.map((one) => `epsilon ${one.epsilon}`).join(" and ");
+    find("#again-says").textContent = found.length === 0 ? ""
+      : `Found for you before: ${found.map((one) => one.name).join(" and ")}. That costs nothing now; another search costs ${price}.`;
   }
 
   #point() {
