@@ -197,3 +197,30 @@ people = "own"
     assert "about" in found.splitlines()[0]
     assert "payroll/q1" in found
     assert "payroll/q1" in run("ledger", "show", "policy.toml", "--csv").stdout
+
+
+def test_a_question_with_a_public_table_is_listed_with_its_join(here, run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    lookup = """
+[dataset.payroll.lookup.house]
+key = "department"
+rows = [{ department = "Fire", area = "north" }, { department = "Police", area = "south" }]
+"""
+    with (here / "policy.toml").open("a") as policy:
+        policy.write(lookup)
+    run("register", "policy.toml")
+    join = "FROM payroll\nJOIN house USING (department)\nGROUP BY area"
+    question = f"SELECT area, COUNT(*) AS n\n{join}"
+    run("ask", "policy.toml", question, "--key", "abcd1")
+    listed = run("ledger", "show", "policy.toml").stdout
+    assert " ".join(question.split()) in listed
+    (told,) = json.loads(run("ledger", "show", "policy.toml", "--json").stdout)["entries"]
+    assert told["what"] == question
+    shown = run("show", "abcd", "--policy", "policy.toml").stdout
+    assert "    JOIN house USING (department)\n" in shown
+    # the log itself keeps the question by which it is found again
+    (told,) = json.loads(run("ledger", "show", "staff.ledger", "--json").stdout)["entries"]
+    assert "LOOKUP('house', 'area', department)" in told["what"]
+    assert "free: asked before" in run("ask", "policy.toml", question).stderr
+    assert "free: asked before" in run("ask", "policy.toml", told["what"]).stderr
+    assert "LOOKUP(" in run("show", "abcd", "--policy", "policy.toml", "--json").stdout

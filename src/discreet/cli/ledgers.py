@@ -55,6 +55,9 @@ def show(
 ) -> None:
     """List who asked what, when, at what cost.
 
+    Under a policy, a question about a public table is listed with its JOIN; the log has it with
+    LOOKUP, which is the same question.
+
     Example: [bold]discreet ledger show policy.toml --analyst alice[/bold]
 
     Example: [bold]discreet ledger show payroll.csv.ledger --csv[/bold]
@@ -63,13 +66,18 @@ def show(
 
     if as_csv and as_json:
         raise ParameterError("--csv", None, "and --json cannot both be printed")
-    ledger, problem = place_of(where).looked_at()
+    place = place_of(where)
+    ledger, problem = place.looked_at()
     with ledger:
         entries, accounts, _ = ledger.everything()
     lines = lines_of(entries, accounts, everything=everything)
     if analyst is not None:
         lines = [line for line in lines if line.who == analyst]
         accounts = [one for one in accounts if one.name.endswith(f"@{analyst}")]
+    if place.policy is not None:
+        from discreet.curator.joins import Joins  # noqa: PLC0415
+
+        lines = Joins(place.policy.datasets).lines(lines)
     if as_csv:
         typer.echo(_csv(lines), nl=False)
     elif as_json:

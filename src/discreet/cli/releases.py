@@ -8,7 +8,7 @@ Tested by tests/cli/test_releases.py
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,9 +100,22 @@ def show(stored: Stored, as_json: o.Json = False) -> None:  # noqa: FBT002
         typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
         return
     release = _release(found)
-    typer.echo(f"{table(release)}\n\n{release.explain()}")
+    typer.echo(f"{table(release)}\n\n{_as_asked(stored, found).explain()}")
     if found is not release:
         typer.echo(_provenance(stored.record()))
+
+
+def _as_asked(stored: Stored, found: Record | Release) -> Release:
+    """The release with its question as people write it, where the policy tells how."""
+    from discreet.curator.release import Release  # noqa: PLC0415
+
+    policy = None if stored.policy is None else place_of(stored.policy).policy
+    if policy is None or isinstance(found, Release):
+        return _release(found)
+    from discreet.curator.joins import Joins  # noqa: PLC0415
+
+    told = Joins(policy.datasets).told(found.release.sql, found.dataset)
+    return replace(found.release, sql=told)
 
 
 def _provenance(record: Record) -> str:

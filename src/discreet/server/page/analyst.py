@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from discreet.curator.joins import Joins
 from discreet.server.identity import Anyone, Askers, service_of
 from discreet.server.page.frame import HOME, render, signed_in
-from discreet.server.page.joins import readable
 from discreet.server.page.views import MOST_KEYS, MOST_ROWS, described, joinable
 from discreet.server.page.ways import ways
 from discreet.server.problems import Problem
@@ -95,6 +95,8 @@ def releases(
     """What was answered, the newest first."""
     session, service = signed_in(request), service_of(request)
     found, following = service.releases(who, limit=_LISTED, before=before)
+    joins = Joins(service.datasets(who))
+    found = [{**one, "sql": joins.told(one["sql"], one["dataset"])} for one in found]
     return render(
         request, "releases.html", session=session, releases=found, following=following,
         is_first=before is None,
@@ -108,5 +110,6 @@ def release(key: str, who: Anyone, request: Request) -> Response:
     record = service.record(who, key)
     return render(
         request, "release.html", session=session, record=record,
-        question=readable(service, who, record), data={"record": record.to_dict()},
+        question=Joins(service.datasets(who)).told(record.question, record.dataset),
+        data={"record": record.to_dict()},
     )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
+from discreet.curator.joins import Joins
 from discreet.curator.ledger.listing import OWNER, Line
 from discreet.server import policies
 from discreet.server.history import newest
@@ -46,7 +47,8 @@ def ledger(
     parts = {f"{one.name}/{block}" for one in policy.datasets.values() for block in one.blocks}
     datasets = {*policy.datasets, *parts, *(one.dataset for one in found if one.dataset)}
     return render(
-        request, "ledger.html", session=session, lines=found, older=older,
+        request, "ledger.html", session=session, lines=Joins(policy.datasets).lines(found),
+        older=older,
         head=service.ledger.head, askers=sorted(askers), datasets=sorted(datasets), by=by,
         dataset=dataset, kind=kind, is_first=before is None,
     )  # fmt: skip

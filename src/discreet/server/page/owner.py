@@ -13,6 +13,7 @@ from typing import Any, Literal
 from fastapi import APIRouter, Depends, Request, Response
 
 from discreet.curator.faults import faults as noted
+from discreet.curator.joins import Joins
 from discreet.curator.ledger.amounts import decimal
 from discreet.curator.ledger.values import Account
 from discreet.curator.policy.model import Dataset, Policy, is_address
@@ -54,7 +55,8 @@ def overview(
     ]  # fmt: skip
     return render(
         request, "overview.html", session=session, families=_families(service.policy, accounts),
-        asked=asked, faults=len(noted(service.ledger)), since=spent.since,
+        asked=Joins(service.policy.datasets).lines(asked), faults=len(noted(service.ledger)),
+        since=spent.since,
         changed=policies.changed_data(service),
         data={"steps": steps, "totals": _totals(accounts), "since": spent.since},
     )  # fmt: skip
