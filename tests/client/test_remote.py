@@ -173,6 +173,13 @@ def test_bounds_that_have_to_be_found(curator, remote):
         query.histogram("bonus")
 
 
+def test_what_another_search_would_cost_is_asked_for(remote, fake):
+    remote.explain(COUNT, epsilon="0.1", search_again=True)
+    assert fake.seen[-1].body["search_again"] is True
+    remote.explain(COUNT, epsilon="0.1")
+    assert "search_again" not in fake.seen[-1].body
+
+
 UNKNOWN = Schema("t", PerRow(), {"x": FindBounds(Fraction(1)), "g": Keys([1, 2])}, {})
 MEANT = {
     "AVG(x)": lambda q: q.mean("x"),
