@@ -1,6 +1,9 @@
 """Draws at any scale: the digits fit together, nothing wraps, and the law is right."""
 
+import gc
 import math
+import pickle
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -9,8 +12,9 @@ from scipy.stats import chi2
 
 from discreet.errors import RangeError
 from discreet.noise.geometric import Geometric, TwoSidedGeometric
-from discreet.noise.sampler import one_sided, two_sided
+from discreet.noise.sampler import Shared, one_sided, two_sided
 from discreet.noise.source import ReplayedSource, system_source
+from discreet.noise.table import KEPT
 
 RATES = [
     Fraction(100),
@@ -143,3 +147,22 @@ def test_tiny_noise_at_a_large_rate_is_almost_surely_zero():
     """P(any of 100,000 is not 0) = 2e5 e^-100, far below 1e-9."""
     assert not two_sided(Fraction(100)).many(100_000, system_source()).any()
     assert math.isclose(TwoSidedGeometric(Fraction(100)).tail(0), math.exp(-100), rel_tol=1e-9)
+
+
+def test_who_remembers_where_to_draw_keeps_no_tables():
+    """Somebody who asks at ever new prices would fill the memory otherwise."""
+    shared = [Shared(two_sided, Fraction(1, 1000 + n)) for n in range(KEPT + 3)]
+    known = [weakref.ref(one()) for one in shared]
+    gc.collect()
+    assert [one() is None for one in known] == [True] * 3 + [False] * KEPT
+    assert shared[-1]() is shared[-1]() is two_sided(Fraction(1, 1000 + KEPT + 2))
+    assert abs(shared[0]().one(system_source())) < 100_000  # made anew; false alarm e^-99
+
+
+def test_where_to_draw_is_told_in_few_bytes():
+    """A stored or sent mechanism does not hold its tables, and draws from the same law."""
+    shared = Shared(two_sided, Fraction(1, 777))
+    drawn = shared()
+    told = pickle.dumps(shared)
+    assert len(told) < 300
+    assert pickle.loads(told)() is drawn

@@ -168,6 +168,15 @@ def test_a_far_draw_does_not_wrap_a_small_array():
     assert value[0] > 1 << 15
 
 
+def test_a_table_is_no_larger_than_it_must_be():
+    """65,536 cells in two bytes each, counts too; its list holds every answer once."""
+    made = inversion(TwoSidedGeometric(Fraction(1, 100)))
+    for _ in range(100):
+        made.one(system_source())
+    assert made.answers.nbytes == made._counts.nbytes == 2 << 16
+    assert len({id(answer) for answer in made._list}) <= len(made.thresholds) + 2
+
+
 def test_equal_laws_share_a_table():
     assert inversion(TwoSidedGeometric(Fraction(1, 7))) is inversion(
         TwoSidedGeometric(Fraction(1, 7))

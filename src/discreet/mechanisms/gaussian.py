@@ -36,7 +36,7 @@ from discreet.mechanisms.gaussian_calibration import (
 )
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.gaussian_sampler import gaussian
-from discreet.noise.sampler import Sampler
+from discreet.noise.sampler import Sampler, Shared
 from discreet.privacy.guarantee import (
     ZCDP,
     ApproxDP,
@@ -90,7 +90,7 @@ class Gaussian(AdditiveMechanism):
     changes: int
     neighbours: Neighbours
     sigma_squared: Fraction = field(compare=False)
-    _draws: Sampler | None = field(compare=False)
+    _draws: Shared = field(compare=False)
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Gaussian(AdditiveMechanism):
         put(self, "epsilon", None if epsilon is None else epsilon_of(epsilon))
         put(self, "delta", None if delta is None else delta_of(delta))
         put(self, "sigma_squared", self._calibrated())
-        put(self, "_draws", None)
+        put(self, "_draws", Shared(gaussian, self.sigma_squared))
 
     def _calibrated(self) -> Fraction:
         if self.rho is not None:
@@ -175,11 +175,7 @@ class Gaussian(AdditiveMechanism):
 
     @property
     def _sampler(self) -> Sampler:
-        draws = self._draws
-        if draws is None:  # looked up once; the table itself is shared by all equal scales
-            draws = gaussian(self.sigma_squared)
-            object.__setattr__(self, "_draws", draws)
-        return draws
+        return self._draws()
 
     def delta_bounds(self, epsilon: Exact | None = None, *, bits: int = 32) -> Interval:
         """Enclose the exact least delta at an epsilon (by default the one asked for).

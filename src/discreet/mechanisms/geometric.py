@@ -37,7 +37,7 @@ from discreet.mechanisms.base import AdditiveMechanism, IntegerArray, PureMechan
 from discreet.noise.clamped import ClampedGeometric, Shifted
 from discreet.noise.constant_time import FixedWords, FixedWordsLaw
 from discreet.noise.geometric import TwoSidedGeometric
-from discreet.noise.sampler import HIGHEST, LOWEST, Sampler, fitting, two_sided
+from discreet.noise.sampler import HIGHEST, LOWEST, Sampler, Shared, fitting, two_sided
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
 from discreet.privacy.loss import GeometricLoss, PureLoss
@@ -100,7 +100,7 @@ class Geometric(PureMechanism, AdditiveMechanism):
     changes: int
     neighbours: Neighbours
     rate: Fraction = field(compare=False)
-    _draws: Sampler | None = field(compare=False)
+    _draws: Shared = field(compare=False)
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Geometric(PureMechanism, AdditiveMechanism):
         put(self, "constant_time", bool(constant_time))
         put(self, "neighbours", neighbours_of(neighbours))
         put(self, "rate", self.epsilon / (self.sensitivity * self.changes))
-        put(self, "_draws", None)
+        put(self, "_draws", Shared(two_sided, self.rate))
         if self.constant_time and self.bounds is None:
             raise ParameterError("constant_time", constant_time, "needs bounds=(low, high)")
 
@@ -155,11 +155,7 @@ class Geometric(PureMechanism, AdditiveMechanism):
 
     @property
     def _sampler(self) -> Sampler:
-        draws = self._draws
-        if draws is None:  # looked up once; the table itself is shared by all equal rates
-            draws = two_sided(self.rate)
-            object.__setattr__(self, "_draws", draws)
-        return draws
+        return self._draws()
 
     @property
     def _fixed_words(self) -> FixedWords:

@@ -37,7 +37,7 @@ from discreet.noise.geometric import TwoSidedGeometric, power
 from discreet.noise.law import Law
 from discreet.noise.sampler import Sampler, two_sided
 from discreet.noise.source import Source
-from discreet.noise.table import Array, Inversion, inversion
+from discreet.noise.table import KEPT, Array, Inversion, inversion
 
 __all__ = ["DifferenceCoin", "GeometricDifference", "difference"]
 
@@ -142,7 +142,7 @@ class _Difference(Sampler):
         return found
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def difference(fine: Fraction, coarse: Fraction) -> Sampler:
     """Draws of D."""
     return _Difference(inversion(DifferenceCoin(fine, coarse)), two_sided(coarse))

@@ -35,7 +35,7 @@ from discreet.noise.gaussian import BlockedGaussian, DiscreteGaussian
 from discreet.noise.law import scaled_ends
 from discreet.noise.sampler import Sampler, TableSampler
 from discreet.noise.source import Source
-from discreet.noise.table import Array, inversion
+from discreet.noise.table import KEPT, Array, inversion
 
 __all__ = ["Blocks", "Squeeze", "gaussian", "is_kept"]
 
@@ -44,7 +44,7 @@ _WIDEST = 24  # bits of a block up to which the squeeze fits 64-bit integers
 _FARTHEST = 1 << 12  # blocks up to which it does; the table ends before, so only ties lie beyond
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def gaussian(sigma_squared: Fraction) -> Sampler:
     """Draws with P(Y = k) proportional to exp(-k^2/(2 sigma_squared)) on all integers."""
     if sigma_squared <= _DIRECT:

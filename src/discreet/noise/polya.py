@@ -43,7 +43,7 @@ from discreet.noise.law import Law, scaled_ends
 from discreet.noise.reference import repeated
 from discreet.noise.sampler import Sampler
 from discreet.noise.source import Source
-from discreet.noise.table import Array, Inversion, inversion
+from discreet.noise.table import KEPT, Array, Inversion, inversion
 
 __all__ = [
     "Logarithmic",
@@ -395,13 +395,13 @@ class _Difference(Sampler):
         return difference
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def polya(rate: Fraction, shape: Fraction) -> Sampler:
     """Draws of Polya's law of this shape."""
     return _Clusters(rate, inversion(Poisson(rate, shape)))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def polya_difference(rate: Fraction, shape: Fraction) -> Sampler:
     """Draws of the difference of two values of Polya's law."""
     return _Difference(polya(rate, shape))

@@ -7,7 +7,9 @@ a large table or a loop.
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -16,9 +18,11 @@ import numpy as np
 from discreet.errors import RangeError
 from discreet.noise.geometric import BlockedGeometric, Geometric, TruncatedGeometric
 from discreet.noise.source import Source
-from discreet.noise.table import CHUNK, Array, Inversion, inversion
+from discreet.noise.table import CHUNK, KEPT, Array, Inversion, inversion
 
-__all__ = ["HIGHEST", "LOWEST", "Sampler", "TableSampler", "fitting", "one_sided", "two_sided"]
+__all__ = [
+    "HIGHEST", "LOWEST", "Sampler", "Shared", "TableSampler", "fitting", "one_sided", "two_sided",
+]  # fmt: skip
 
 DIGIT = 10
 _BASE = 1 << DIGIT
@@ -87,6 +91,35 @@ def fitting(values: list[int]) -> Array:
     return np.array(values, dtype=np.int64)
 
 
+class Shared:
+    """The sampler that all who draw from one law share, for as long as it is kept.
+
+    Tables are large. Whoever remembers this does not keep them: only the `KEPT` last ones of each
+    kind are, however many laws somebody asks for, and one that is gone is made anew.
+
+    Args:
+        make: gives the sampler of a parameter, and keeps the last ones, such as `two_sided`.
+        parameter: of the law.
+    """
+
+    __slots__ = ("_known", "_make", "_parameter")
+
+    def __init__(self, make: Callable[[Fraction], Sampler], parameter: Fraction) -> None:
+        self._make, self._parameter = make, parameter
+        self._known: weakref.ref[Sampler] | None = None
+
+    def __call__(self) -> Sampler:
+        """The sampler."""
+        found = None if self._known is None else self._known()
+        if found is None:
+            found = self._make(self._parameter)
+            self._known = weakref.ref(found)
+        return found
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Shared, (self._make, self._parameter)
+
+
 class TableSampler(Sampler):
     """Draws from one table."""
 
@@ -146,7 +179,7 @@ def _digits(rate: Fraction) -> tuple[int, list[Inversion]]:
     return size, digits
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def two_sided(rate: Fraction) -> Sampler:
     """Draws with P(Z = k) proportional to exp(-rate |k|) on all integers."""
     size, digits = _digits(rate)
@@ -154,7 +187,7 @@ def two_sided(rate: Fraction) -> Sampler:
     return _Digits(top, digits, signed=True) if digits else TableSampler(top)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def one_sided(rate: Fraction) -> Sampler:
     """Draws with P(G = k) proportional to exp(-rate k) on k >= 0."""
     size, digits = _digits(rate)

@@ -24,7 +24,7 @@ from discreet.noise.geometric import power, powers
 from discreet.noise.law import Law, scaled_ends
 from discreet.noise.sampler import Sampler, TableSampler, one_sided
 from discreet.noise.source import Source
-from discreet.noise.table import Array, inversion
+from discreet.noise.table import KEPT, Array, inversion
 
 __all__ = ["IntegerStaircase", "best_inner", "staircase"]
 
@@ -242,7 +242,7 @@ def below_each(sizes: Array, source: Source) -> Array:
     return out
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def staircase(law: IntegerStaircase) -> Sampler:
     """Draws from an integer staircase at any width and rate: by one table where it is short."""
     reach = 2 * law.width * (45 / law.rate + 2)  # e^-45 < 2^-64: where the table ends

@@ -40,6 +40,9 @@ CHUNK = 1 << 17
 _FEW = 64
 """After so many single draws a list of all answers is made, which is read faster than an array."""
 
+KEPT = 128
+"""So many tables, and samplers, are kept: each takes up to a megabyte, a sampler up to four."""
+
 Array = NDArray[Any]
 
 
@@ -73,7 +76,9 @@ class Inversion:
         self._singles += 1
         if self._singles >= _FEW:
             listed = self.answers.tolist()
-            self._list = [None if value == self.marked else value for value in listed]
+            known: dict[int, int | None] = {value: value for value in listed}  # one object each
+            known[self.marked] = None
+            self._list = [known[value] for value in listed]
         value = int(self.answers[cell])
         return None if value == self.marked else value
 
@@ -97,7 +102,7 @@ class Inversion:
 
         Most marked cells hold one threshold, and one comparison tells; the others are searched.
         """
-        counted = self._counts.take(cells)
+        counted = self._counts.take(cells).astype(np.int64)
         several = np.flatnonzero(counted < 0)
         counted += self._sorted.take(counted, mode="clip") < u
         if len(several):
@@ -183,7 +188,7 @@ def _guide(thresholds: list[int], first: int, word: int, guide: int) -> tuple[Ar
     marked = int(np.iinfo(dtype).min)
     answers[owners] = marked
     counts = np.where(np.bincount(owners, minlength=cells) > 1, -1, below)
-    return answers.astype(dtype), marked, counts
+    return answers.astype(dtype), marked, counts.astype(_smallest_type(-1, len(thresholds)))
 
 
 def _smallest_type(low: int, high: int) -> Any:
@@ -194,7 +199,7 @@ def _smallest_type(low: int, high: int) -> Any:
     return np.int64
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def inversion(law: Law) -> Inversion:
     """The table of a law, built once."""
     return Inversion(law)
