@@ -16,7 +16,6 @@ from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.chain import Entry
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.statements import FAILED
 from discreet.curator.ledger.values import Account
 
 __all__ = ["OWNER", "Line", "lines_of", "released"]
@@ -32,7 +31,7 @@ _DONE = (
 _MANY = select(func.count()).select_from(t.question).where(*_DONE)
 _PAGE = (
     select(
-        t.question.c.key, t.question.c.canon, t.question.c.analyst, t.entry.c.seq, t.entry.c.body
+        t.question.c.key, t.question.c.digest, t.question.c.analyst, t.entry.c.seq, t.entry.c.body
     )
     .join(t.entry, t.entry.c.seq == t.question.c.seq)
     .where(*_DONE)
@@ -64,14 +63,14 @@ def released(
     since = max(until - most, 0)
     rows = ledger.glance(_PAGE, **whose, since=since, most=until - since)
     found = []
-    for key, canon, who, seq, body in rows:
+    for key, digest, who, seq, body in rows:
         told = json.loads(body)
         info = told["info"]
         found.append({
             "key": key, "sql": info.get("sql") or f"found: {info['find']}",
             "dataset": info["dataset"], "block": info["block"],
             "cost": info["cost"], "at": told["at"], "entry": int(seq), "analyst": who or OWNER,
-            "failed": str(canon).endswith(FAILED),
+            "failed": str(digest).endswith(t.FAILED),
         })  # fmt: skip
     return found[::-1], since or None
 
