@@ -122,7 +122,7 @@ def asked_later(twins, who):
     """What anybody may ask after that: the same, coarser, better, by a key, for what is left."""
     searching = () if who is None else (BONUS,)  # what an owner's question becomes is released
     for question in (COUNT, MEDIAN, LEVELS, *searching):
-        for price in ("0.1", "0.05", "0.12", "0.1"):
+        for price in ("0.05", "0.1", "0.12") if who == "bob" else ("0.1", "0.05", "0.12", "0.1"):
             twins.ask(question, who, epsilon=price)
     for price in ("0.1", "0.05", "0.12"):
         twins.publish(who, epsilon=price)
