@@ -14,7 +14,7 @@ from tests.curator.payroll import COUNT, POLICY, SUM, failing, write_rows
 from tests.server.twins import formed
 
 from discreet.curator.curator import Curator
-from discreet.curator.ledger.listing import released
+from discreet.curator.ledger.listing import lines_of, released
 from discreet.curator.ledger.verify import verified
 from discreet.curator.record import Record
 from discreet.engines.duckdb import DuckDB
@@ -146,7 +146,11 @@ def _listed(curator, who):
     return [{name: one[name] for name in shown} for one in found], following
 
 
-@pytest.mark.parametrize("repaired", [True, False], ids=["repaired", "never repaired"])
+@pytest.mark.parametrize(
+    "repaired",
+    [pytest.param(True, id="repaired"),
+     pytest.param(False, id="never repaired", marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_nothing_that_is_asked_later_tells_of_a_failure(twins, repaired):
     with twins.failing():
         asked_first(twins)
@@ -183,6 +187,10 @@ def test_an_owner_is_told_and_a_new_version_is_his_way_out(twins, price, tmp_pat
     found, _ = released(twins.curators[1].ledger, most=100)
     assert found
     assert all(one["failed"] for one in found)
+    told = [lines_of(one.ledger.entries(), list(one.accounts().values())) for one in twins.curators]
+    assert [one.seen for one in told[0]] == [one.seen for one in told[1]]
+    assert {one.seen for one in told[0] if one.release} == {"answered", "stored answer"}
+    assert {one.state for one in told[1] if one.release} == {"failed"}
     path = tmp_path / "two" / "policy.toml"
     path.write_text(path.read_text().replace('version = "2024"', 'version = "2024b"'))
     Curator.register(path)

@@ -91,6 +91,7 @@ class Line:
             know), "waiting" (charged, not answered: ask again with its key), "stored
             answer", or what the owner did.
         release: the key of the asking; `discreet show` takes it.
+        seen: the state for whoever must not know of failures.
     """
 
     entry: int
@@ -102,6 +103,7 @@ class Line:
     allowance: str
     state: str
     release: str
+    seen: str
 
 
 def lines_of(
@@ -140,18 +142,20 @@ def _line(
         what = info.get("sql") or f"(search for {info.get('find')})"
         part = f"{info.get('dataset', '')}{'/' + info['block'] if info.get('block') else ''}"
         state = answered.get(values["key"], "waiting")
-        state = "stored answer" if "of" in values and state == "answered" else state
+        seen = "stored answer" if "of" in values else "answered"
+        seen = state if state == "waiting" else seen
+        state = state if state == "failed" else seen
         who = values["analyst"] or OWNER
-        return Line(entry.seq, at, who, what, part, cost, allowance, state, values["key"])
+        return Line(entry.seq, at, who, what, part, cost, allowance, state, values["key"], seen)
     if entry.kind == "done":
         return None
     if entry.kind == "access":
         who = values.get("by") or values.get("who") or OWNER
         state = "access" if "by" in values else "note"
-        return Line(entry.seq, at, who, _access(values), "", "", "", state, "")
+        return Line(entry.seq, at, who, _access(values), "", "", "", state, "", state)
     what = _act(entry.kind, values, known)
     state = "same data" if values.get("same") else entry.kind
-    return Line(entry.seq, at, OWNER, what, "", cost, allowance, state, "")
+    return Line(entry.seq, at, OWNER, what, "", cost, allowance, state, "", state)
 
 
 def _act(kind: str, values: dict[str, Any], known: dict[int, Account]) -> str:
