@@ -24,6 +24,8 @@ OWNER = "owner"
 """What lists call who asks without an analyst's name."""
 _SELDOM = ("create", "account", "policy", "data", "note")
 """What is only told with everything."""
+_STORED = {"answered": "stored answer", "failed": "stored answer, failed"}
+_SEEN = {"failed": "answered", "stored answer, failed": "stored answer"}
 _DONE = (
     t.question.c.state == "done",
     or_(bindparam("anybody") == 1, t.question.c.analyst == bindparam("who")),
@@ -89,9 +91,8 @@ class Line:
         allowance: what the analyst's allowance was charged, in words; empty for none.
         state: "answered", "failed" (answered as if the table were empty, and the analyst does not
             know), "waiting" (charged, not answered: ask again with its key), "stored
-            answer", or what the owner did.
+            answer", "stored answer, failed", or what the owner did.
         release: the key of the asking; `discreet show` takes it.
-        seen: the state for whoever must not know of failures.
     """
 
     entry: int
@@ -103,7 +104,11 @@ class Line:
     allowance: str
     state: str
     release: str
-    seen: str
+
+    @property
+    def seen(self) -> str:
+        """The state for whoever must not know of failures."""
+        return _SEEN.get(self.state, self.state)
 
 
 def lines_of(
@@ -142,20 +147,19 @@ def _line(
         what = info.get("sql") or f"(search for {info.get('find')})"
         part = f"{info.get('dataset', '')}{'/' + info['block'] if info.get('block') else ''}"
         state = answered.get(values["key"], "waiting")
-        seen = "stored answer" if "of" in values else "answered"
-        seen = state if state == "waiting" else seen
-        state = state if state == "failed" else seen
+        if "of" in values:
+            state = _STORED.get(state, state)
         who = values["analyst"] or OWNER
-        return Line(entry.seq, at, who, what, part, cost, allowance, state, values["key"], seen)
+        return Line(entry.seq, at, who, what, part, cost, allowance, state, values["key"])
     if entry.kind == "done":
         return None
     if entry.kind == "access":
         who = values.get("by") or values.get("who") or OWNER
         state = "access" if "by" in values else "note"
-        return Line(entry.seq, at, who, _access(values), "", "", "", state, "", state)
+        return Line(entry.seq, at, who, _access(values), "", "", "", state, "")
     what = _act(entry.kind, values, known)
     state = "same data" if values.get("same") else entry.kind
-    return Line(entry.seq, at, OWNER, what, "", cost, allowance, state, "", state)
+    return Line(entry.seq, at, OWNER, what, "", cost, allowance, state, "")
 
 
 def _act(kind: str, values: dict[str, Any], known: dict[int, Account]) -> str:
