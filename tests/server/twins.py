@@ -60,7 +60,7 @@ rows = [{{ dept = "clerk", grade = 1 }}, {{ dept = "nurse", grade = 2 }}]
 """
 FINDING = POLICY.replace("max_rows = 3", 'max_rows = "find", find_epsilon = 2')
 """The same, where the rows of a person are found too."""
-ALLOWANCE = "[analyst.{}.allowance.people]\nepsilon = 200\ndelta = 0.0002\n"
+ALLOWANCE = "[analyst.{}.allowance.people]\nepsilon = {}\ndelta = 0.0002\n"
 LINES = [  # the target's rows in a CSV file, where everything can stand
     "999,nan,SECRET:7,42,,,SECRET:7",
     '999,1e400,nurse,0,maybe,2024-02-30,"SECRET:7, ""x"""',
@@ -127,9 +127,10 @@ class Pair:
 
 
 @contextmanager
-def twins(folder, kind="csv", *, policy=POLICY, clients=CLIENTS, **settings):
+def twins(folder, kind="csv", *, policy=POLICY, clients=CLIENTS, allowance=200, **settings):
     """Two running servers under one policy; the second one has the target's rows."""
-    text = policy.format(kind=kind, allowances="".join(ALLOWANCE.format(c) for c in clients))
+    allowances = "".join(ALLOWANCE.format(one, allowance) for one in clients)
+    text = policy.format(kind=kind, allowances=allowances)
     people = PEOPLE | dict.fromkeys(clients, "analyst")
     people.pop("alice")
     paths = []

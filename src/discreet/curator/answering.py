@@ -4,7 +4,8 @@ Guarantee. What comes out has the guarantee of the priced question, whatever the
 Assumes. The question was charged, and the source's bits are used for nothing else.
 Proof. The engine's integers reach noise only (`discreet.curator.answer`). For an analyst whatever
 fails after the charge counts as an empty table, so that a failure shows no more than an answer
-would; the owner is told. An owner sees the failure itself.
+would: all of it, with what makes coarser answers of it, is that of an empty table, which is one of
+the tables that might be there. The owner is told. An owner sees the failure itself.
 Tested by tests/curator/test_session.py
 """
 
@@ -117,10 +118,7 @@ class Answering:
     def release(
         self, question: Priced, statement: str, source: Source, telling: Telling
     ) -> tuple[Release, NoisyCells | None]:
-        """Run a charged question and finish its answer; also its cells, to make it coarser.
-
-        Without them where something failed: then nobody else is given what came of that.
-        """
+        """Run a charged question and finish its answer; also its cells, to make it coarser."""
 
         def finished(exact: Sequence[Cells]) -> tuple[Release, NoisyCells | None]:
             found = answered(question, exact, source, confidence=telling.confidence)
@@ -136,7 +134,7 @@ class Answering:
             if self.audience == "owner":
                 raise
             self.tell(fault)
-        return finished([{} for _ in question.request.parts])[0], None
+        return finished([{} for _ in question.request.parts])
 
     def coarser(self, question: Priced, finer: Finer, source: Source, telling: Telling) -> Release:
         """Finish the answer to a charged question from the cells of a finer one: no row is read."""

@@ -24,7 +24,7 @@ from discreet.curator.ledger.values import Charge, Claim, Done, Pending
 from discreet.curator.policy.model import Family, Policy
 from discreet.curator.record import Record
 from discreet.curator.release import Release
-from discreet.errors import BudgetExceededError, ParameterError
+from discreet.errors import BudgetExceededError, EngineError, ParameterError
 from discreet.query.explain import unit_words
 from discreet.query.plan import Plan, PostAggregate
 from discreet.query.price import Target
@@ -40,6 +40,7 @@ __all__ = [
     "digest_of",
     "found_record",
     "handed_out",
+    "insist_no_failure",
     "key_of",
     "made_record",
     "own_record",
@@ -206,6 +207,20 @@ def own_record(found: Done) -> Record:
             "data_version": told["version"], "cost": charged_words(told),
         }  # fmt: skip
     return replace(record, **own, entry=found.seq, head=found.hash, release=release)
+
+
+def insist_no_failure(who: str, *, failed: bool) -> None:
+    """Hand an owner no answer of a failure: he is told, where an analyst must not know.
+
+    By then the asking is written down, for an owner as for everybody: what the next one pays
+    follows from that, and must not tell.
+    """
+    if failed and who == OWNER:
+        raise EngineError(
+            "the database failed when this was computed for an analyst, and what is stored was "
+            "read off an empty table; whoever asks the same is given that. To begin anew, say so: "
+            "a new version of the data makes every question a new one"
+        )
 
 
 def handed_out(

@@ -8,8 +8,9 @@ Proof. The way of a question: read and price it (from the policy alone), reserve
 (`discreet.curator.ledger`, where the limits are kept), run it with the noise key of that charge
 (`discreet.curator.answering`), store the answer, and hand out what is stored. A question that is
 stored already is handed out again, or made coarser for somebody else at a lower price
-(`discreet.curator.gradual`): that is post-processing.
-Tested by tests/curator/test_curator.py
+(`discreet.curator.gradual`): that is post-processing. So is that of a failure, which is the answer
+of an empty table: nothing that is asked later tells of one.
+Tested by tests/curator/test_curator.py, tests/curator/test_alike.py
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from discreet.curator.claims import (
     claim_of,
     found_record,
     handed_out,
+    insist_no_failure,
     key_of,
     made_record,
     own_record,
@@ -282,6 +284,7 @@ class Curator(Free, Publications):
         """Charge, compute, store, hand out; or hand out what is stored already."""
         found = self._reserve(claim, asking)
         if isinstance(found, Done):
+            insist_no_failure(claim.analyst, failed=found.failed)
             return self._handed_out(own_record(found), claim)
         audience: Audience = "owner" if claim.analyst == OWNER else "analyst"
         with asking.answering(audience, self._on_fault, self.seconds) as answering:
@@ -289,8 +292,10 @@ class Curator(Free, Publications):
         reached("after compute")
         record = made_record(asking, release, found, claim, version=self.version)
         text = Kept(record, cells).to_text()
-        done = self.ledger.store(claim.key, text, failed=bool(answering.faults))
+        failed = found.failed or bool(answering.faults)
+        done = self.ledger.store(claim.key, text, failed=failed)
         reached("before send")
+        insist_no_failure(claim.analyst, failed=failed)
         if done.answer != text:  # somebody else went on with it, and was faster
             record = Kept.from_text(done.answer).record
         return self._handed_out(record, claim)

@@ -1,12 +1,12 @@
 """Searches under a ledger: what has to be found for an asker, charged once and kept.
 
 What an asker was given stays hers, as every answer does, also that of a failure: an engine broke,
-and an empty table was looked at instead. It serves nobody else then. Whoever wants another search
-says so (`again`), and pays for it like for the first, whatever came of that.
+and an empty table was looked at instead. It serves others as well, as any search does. Whoever
+wants another search says so (`again`), and pays for it like for the first, whatever came of that.
 
 So no charge, and no question that is known again, tells of a failure: a search that were repeated
 because an engine failed would be charged, or change what it means to ask the same again, where that
-of a twin is not.
+of a twin is not. An owner who is given it is told that nothing was found, as of any empty table.
 
 Guarantee. Each search that is charged looks at the data once, with the guarantee of its loss.
 Proof. Its name has one noise key and one answer (`discreet.curator.ledger`).

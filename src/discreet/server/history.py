@@ -21,7 +21,6 @@ from discreet.curator.ledger.chain import Entry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.listing import OWNER, Line, lines_of
 from discreet.curator.ledger.spending import Step, spending
-from discreet.curator.ledger.statements import FAILED
 from discreet.curator.ledger.values import Account
 
 __all__ = [
@@ -44,7 +43,7 @@ _AFTER = (
     .order_by(t.entry.c.seq)
     .limit(bindparam("most"))
 )
-_STATES = select(t.question.c.key, t.question.c.canon).where(
+_STATES = select(t.question.c.key, t.question.c.digest).where(
     t.question.c.state == "done",
     t.question.c.key.in_([bindparam(f"k{i}") for i in range(_KEYS)]),
 )
@@ -136,8 +135,8 @@ def _answered(ledger: Ledger, keys: Sequence[str]) -> dict[str, bool]:
     for start in range(0, len(different), _KEYS):
         some = different[start : start + _KEYS]
         wanted = {f"k{i}": some[i] if i < len(some) else "" for i in range(_KEYS)}
-        for key, canon in ledger.glance(_STATES, **wanted):
-            found[str(key)] = str(canon).endswith(FAILED)
+        for key, digest in ledger.glance(_STATES, **wanted):
+            found[str(key)] = str(digest).endswith(t.FAILED)
     return found
 
 

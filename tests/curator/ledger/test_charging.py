@@ -2,19 +2,21 @@
 
 import hashlib
 import json
+import tempfile
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.curator.ledger.harness import UNIT, Checker, ask, claim
+from tests.curator.ledger.harness import UNIT, Checker, Place, ask, claim, new_ledger
 
 from discreet.curator.ledger import ledger as module
 from discreet.curator.ledger.chain import canonical, noise_mark
 from discreet.curator.ledger.charging import answered, charged
-from discreet.curator.ledger.values import Charged, Claim
+from discreet.curator.ledger.values import Charged, Claim, Pending
 from discreet.curator.ledger.verify import verified
-from discreet.errors import LedgerError
+from discreet.errors import BudgetExceededError, LedgerError
 
 
 def test_an_answer_carries_the_entry_of_its_charge(either):
@@ -124,3 +126,76 @@ def test_what_the_log_says_of_an_answer_is_canonical(key, answer, at, failed):
     assert len(found.pop("salt")) == 32
     digest = hashlib.sha256(answer.encode()).hexdigest()
     assert found == {"key": key, "answer": digest, "at": at} | ({"failed": True} if failed else {})
+
+
+# failures
+
+
+def asking(number, *, canon, size, who, public, named, finer):
+    """A claim of somebody, who pays as a curator lets them."""
+    made = claim(f"k{number}", canon=canon, size=size * UNIT, cost=size * UNIT, analyst=who)
+    people, own = made.charges
+    charges = (people,) if not who else (replace(own, on_hit=not public), people)
+    info = {"sql": canon, "price": [str(size)]}
+    return replace(made, charges=charges, info=info, public=public, named=named, finer=tuple(finer))
+
+
+steps = st.lists(
+    st.fixed_dictionaries({
+        "canon": st.sampled_from(["q", "r"]), "size": st.integers(1, 4),
+        "who": st.sampled_from(["ann", "bob", ""]), "named": st.booleans(),
+        "stores": st.sampled_from([True, True, True, False]), "fails": st.booleans(),
+    }),
+    max_size=25,
+)  # fmt: skip
+
+
+def told(ledger, listed, *, public, fails):
+    """All that follows from a stream of questions but its noise: what each got, and the books."""
+    got = []
+    for number, step in enumerate(listed):
+        one = {name: step[name] for name in ("canon", "size", "who", "named")}
+        finer = ledger.finer(step["canon"], step["size"] * UNIT) if not public else ()
+        try:
+            found = ledger.reserve(asking(number, **one, public=public, finer=finer))
+        except BudgetExceededError as error:
+            got.append(str(error))
+            continue
+        waits = isinstance(found, Pending)
+        got.append((found.key, found.paid, found.of if waits else (found.hit, found.analyst)))
+        if waits and step["stores"]:
+            ledger.store(found.key, f"answer {number}", failed=fails and step["fails"])
+        who = step["who"]
+        combined = ledger.paid(step["canon"], who, before=10**6)
+        got.append([(done.key, done.answer, done.seq) for done in combined])
+    verified(ledger)
+    entries, accounts, rows = ledger.everything()
+    charges = [(one.kind, one.values().get("charges"), one.values().get("of")) for one in entries]
+    listed = [[row[name] for name in ("key", "canon", "size", "analyst", "state")] for row in rows]
+    return got, accounts, charges, listed
+
+
+@given(steps, st.booleans(), st.sampled_from([12, 100]))
+def test_whether_answers_are_those_of_failures_decides_nothing(listed, public, total):
+    """Any stream of questions, of which one twin's fail: every charge, hit and list is the same."""
+    found = []
+    for fails in (False, True):
+        with tempfile.TemporaryDirectory() as folder, Place.at(folder).new(total=total) as ledger:
+            found.append(told(ledger, listed, public=public, fails=fails))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_it_decides_nothing_in_either_database(either, tmp_path, public):
+    """One stream in which all of it happens, against a twin in a file that never fails."""
+    listed = [
+        {"canon": canon, "size": size, "who": who, "named": named, "stores": True, "fails": True}
+        for named in (False, True)
+        for size in (2, 1, 3)
+        for who in ("ann", "bob", "", "ann")
+        for canon in ("q", "r")
+    ]
+    with either.new() as ledger, new_ledger(tmp_path / "twin.db") as twin:
+        found = told(ledger, listed, public=public, fails=True)
+        assert found == told(twin, listed, public=public, fails=False)
+        assert sum(kind == "hit" for kind, *_ in found[2]) > 8

@@ -1,21 +1,23 @@
 """Tables: what the database itself refuses, and how old tables become new ones."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import insert, inspect
+from sqlalchemy import func, insert, inspect, update
 from tests.curator.ledger.harness import UNIT, ask, claim, new_ledger, registration
 
 from discreet.curator.access import Access
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import START, canonical, follows
+from discreet.curator.ledger.charging import answered, charged
 from discreet.curator.ledger.compiled import Statement
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register
-from discreet.curator.ledger.statements import BY_CANON, BY_KEY, LOST, MARKS
+from discreet.curator.ledger.statements import BY_CANON, BY_KEY, HEAD, LOST, MARKS
 from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
 
@@ -112,6 +114,36 @@ def test_what_an_old_ledger_holds_is_kept(either):
         assert ledger.answer("done").answer == before[2][0]["answer"]
         assert tables_of(ledger)[0] >= {"discreet_entry"}
         assert not tables_of(ledger)[0] & {"discreet_question", "discreet_entry_4"}
+        verified(ledger)
+
+
+def test_failures_of_an_old_ledger_serve_and_stay_marked(either):
+    """Version 7 marked what was asked, and in the log, too, where a chosen key followed one."""
+    with either.new() as ledger:
+        ledger.store(ledger.reserve(claim("a", canon="q")).key, "nothing", failed=True)
+        old = replace(claim("b", canon="q!"), digest=claim("b", canon="q").digest)
+        with ledger.writing() as on:
+            on.name = "reserve"
+            on.look(HEAD)
+            told = charged(old, [], ledger.now(), noise=None, of="a")
+            on.charge(old, "hit", told, state="done", noise=None, answer="@a")
+            on.append("done", answered("b", "@a", ledger.now()))
+    database = Database(either.address)
+    digest = func.replace(t.entry.c.digest, "!", "")
+    with database.defining() as connection:
+        marked = t.entry.c.key == "a"
+        connection.execute(update(t.entry).where(marked).values(canon="q!", digest=digest))
+        connection.execute(t.ledger.update().values(version=7))
+    database.close()
+    with either.open() as ledger:
+        verified(ledger)
+        rows = ledger.everything()[2]
+        assert [(row["canon"], row["digest"][-1]) for row in rows] == [("q", "!")] * 2
+        for key in ("a", "b"):
+            again = ledger.reserve(claim(key, canon="q"))
+            assert (again.answer, again.failed) == ("nothing", True)
+        other = ledger.reserve(claim("c", canon="q", analyst="bob"))
+        assert (other.answer, other.hit, other.failed) == ("nothing", "other", True)
         verified(ledger)
 
 

@@ -36,7 +36,7 @@ def charge(ledger, **other):
     told = {
         "next": head.seq + 1, "body": "{}", "made": "f" * 64, "policy": POLICY,
         "last": head.seq, "hash": head.hash, "asked": "new", "digest": "d", "canon": "new",
-        "failed": "new!", "size": UNIT, "analyst": "ann", "noise": bytes(range(32)),
+        "size": UNIT, "analyst": "ann", "noise": bytes(range(32)),
         "payer1": number["staff"], "main1": 2 * UNIT, "delta1": 0,
         "had1": 2 * UNIT, "delta_had1": 0,
         "payer2": number["staff@ann"], "main2": 3 * UNIT, "delta2": 0,
@@ -86,7 +86,7 @@ UNUSUAL = {
     "a key that is taken": {"asked": "first"},
     "no key": {"asked": None},
     "an answer that is there": {"canon": "first"},
-    "a failure that is there": {"failed": "wrong!"},
+    "a failure that is there": {"canon": "wrong"},
     "a first payer who is not there": {"payer1": 999},
     "a second payer who is not there": {"payer2": 999},
     "a first payer with too little": {"main1": 1000 * UNIT},

@@ -99,8 +99,8 @@ def test_delta_is_paid_too(place):
 def test_an_answer_that_is_too_coarse_or_not_there_yet_is_none(opened):
     """Nor one that failed and was too coarse: each is charged."""
     opened.reserve(claim("waits"))
-    assert wrote(opened, CHARGE, charge(opened, canon="waits", failed="waits"))
-    for other in ({"canon": "first"}, {"failed": "wrong!"}):
+    assert wrote(opened, CHARGE, charge(opened, canon="waits"))
+    for other in ({"canon": "first"}, {"canon": "wrong"}):
         number = opened.head.seq
         told = charge(opened, size=2 * UNIT, asked=str(other), made="ab" * 32, **other)
         assert wrote(opened, CHARGE, told)
@@ -114,7 +114,7 @@ SAID = {
     "a head that is not there": {"last": 10**6},
     "a key that is taken": {"asked": "first"},
     "an answer that is there": {"canon": "first"},
-    "a failure that is there": {"failed": "wrong!"},
+    "a failure that is there": {"canon": "wrong"},
     "a first payer who is not there": {"payer1": 999},
     "a first payer with too little": {"main1": 1000 * UNIT},
     "a delta that nobody has": {"delta1": 1},

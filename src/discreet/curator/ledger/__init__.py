@@ -17,7 +17,10 @@ I1  what an account has spent is the sum of its charges, and never above its lim
 I2  an answer that was handed out is stored: it is handed out from the store.
 I3  one key has one answer: a key that exists is never reserved again, storing happens once, and
     who comes second takes the stored answer. Until it is stored, the noise is the key's.
-I4  a charge does not depend on data: it is made before the engine is opened.
+I4  a charge does not depend on data: it is made before the engine is opened, and what is stored
+    decides about it by what was asked, by whom, at what price, and that it is answered. Whether an
+    answer is that of a failure is said in the log and by a mark on the digest of its asking, which
+    nothing is looked up by: no charge, no hit and no list of answers tells.
 I5  a question only goes from reserved to done; nothing is refunded.
 I6  the log is a hash chain whose head never goes back: the head file holds it.
 I7  no clock decides about a charge; clocks are only written down. (A policy's expiry can refuse.)
@@ -30,5 +33,6 @@ I10 no analyst is given two answers with noise in common: a stored answer serves
 
 By I1 to I3 the answers that anybody has seen are among those that were charged, each with the noise
 of one draw. The limit's guarantee is then the theorem of `discreet.curator.ledger.amounts`.
-Tested by tests/curator/ledger/test_ledger.py, tests/curator/ledger/test_faults.py
+Tested by tests/curator/ledger/test_ledger.py, tests/curator/ledger/test_faults.py,
+tests/curator/ledger/test_charging.py
 """

@@ -33,7 +33,7 @@ from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import Head, follows
 from discreet.curator.ledger.charging import charged
 from discreet.curator.ledger.database import Database
-from discreet.curator.ledger.statements import FAILED, LARGEST
+from discreet.curator.ledger.statements import LARGEST
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.usual import ANSWER, CHARGE
 from discreet.curator.ledger.values import Charged, Claim, Done, Pending
@@ -66,11 +66,11 @@ class Once(ABC):
         """Write a charge; at most two pay for it this way."""
         if len(paid) > 2:
             return None
-        last, canon = anchor.head, claim.canon
+        last = anchor.head
         entry = follows(last, "reserve", body)
         values = (
             entry.seq, body, entry.hash, claim.policy, last.seq, last.hash, claim.key,
-            claim.digest, canon, canon + FAILED, claim.size, claim.analyst, noise,
+            claim.digest, claim.canon, claim.size, claim.analyst, noise,
             *_payer(anchor, paid[0]), *(_payer(anchor, paid[1]) if len(paid) > 1 else _NOBODY),
         )  # fmt: skip
         if not self._charged(values):

@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from discreet.curator.ledger.chain import canonical, new_salt, noise_mark, quoted
-from discreet.curator.ledger.statements import FAILED, LARGEST, LOOK, WAITING
+from discreet.curator.ledger.statements import LARGEST, LOOK, WAITING
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.values import Charged, Claim, Done, Pending
-from discreet.curator.ledger.writing import Writing
+from discreet.curator.ledger.writing import Writing, is_failed
 from discreet.errors import LedgerError
 from discreet.noise.source import new_key
 
@@ -27,8 +27,7 @@ __all__ = ["answered", "charged", "reserve", "store"]
 def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | Done:
     """Charge a question, or give the answer that is stored already."""
     key, canon = claim.key, claim.canon
-    least = min(claim.size, LARGEST)
-    policy, known, answered = on.look(LOOK, (key, canon, least, canon + FAILED, least))
+    policy, known, answered = on.look(LOOK, (key, canon, min(claim.size, LARGEST)))
     if known:
         return on.known(claim)
     if policy != claim.policy:
@@ -55,7 +54,10 @@ def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | D
     noise = new_key()
     body = charged(claim, spent, now(), noise=noise, of=of)
     entry = on.charge(claim, "reserve", body, state="reserved", noise=noise, answer=None)
-    return Pending(key, noise, entry.seq, entry.hash, resumed=False, of=of or "", paid=charges)
+    failed = finer is not None and is_failed(finer)
+    return Pending(
+        key, noise, entry.seq, entry.hash, resumed=False, of=of or "", failed=failed, paid=charges
+    )
 
 
 def charged(
@@ -99,14 +101,16 @@ def _hit(
     on: Writing, claim: Claim, stored: Mapping[str, Any], spent: Sequence[Sequence[int]], at: str
 ) -> Done:
     """Point an asking at an answer that is there; never at one that points itself."""
-    of = on.pointed(stored)
-    claim = replace(claim, size=int(stored["size"]), canon=str(stored["canon"]))
+    of, failed = on.pointed(stored), is_failed(stored)
+    claim = replace(claim, size=int(stored["size"]))
     pointer = f"@{of}"
     told = charged(claim, spent, at, noise=None, of=of)
-    entry = on.charge(claim, "hit", told, state="done", noise=None, answer=pointer)
-    on.append("done", answered(claim.key, pointer, at))
+    entry = on.charge(claim, "hit", told, state="done", noise=None, answer=pointer, failed=failed)
+    on.append("done", answered(claim.key, pointer, at, failed=failed))
     answer, who = on.done(stored, "other").answer, claim.analyst
-    return Done(claim.key, answer, entry.seq, entry.hash, "other", who, at, claim.info)
+    return Done(
+        claim.key, answer, entry.seq, entry.hash, "other", who, at, claim.info, failed=failed
+    )
 
 
 def store(on: Writing, *, key: str, answer: str, body: str, failed: bool) -> Done:

@@ -28,7 +28,6 @@ from discreet.curator.ledger.statements import (
     ACCOUNTS,
     ASKED_BEFORE,
     ENTRIES,
-    FAILED,
     FINER,
     HASH_AT,
     HEAD,
@@ -321,8 +320,8 @@ class Ledger:
         Args:
             key: of the asking.
             answer: what it gets.
-            failed: whether the answer is that of a failure: it serves nobody else then, and the
-                log says so.
+            failed: whether the answer is that of a failure: the log says so, and nothing else
+                differs.
         """
         if answer.startswith("@"):
             raise ParameterError("answer", None, "must not begin with @: that is another's answer")
@@ -347,7 +346,7 @@ class Ledger:
         """The answers to a question that an analyst has paid for before an entry, the coarsest
         first.
         """
-        told = {"asked": canon, "failed": canon + FAILED, "who": analyst}
+        told = {"asked": canon, "who": analyst}
         if not self.glance(ASKED_BEFORE, **told, before=before):
             return []
         with self._reading() as cursor:

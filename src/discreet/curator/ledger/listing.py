@@ -16,7 +16,6 @@ from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.chain import Entry
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.statements import FAILED
 from discreet.curator.ledger.values import Account
 
 __all__ = ["OWNER", "Line", "lines_of", "released"]
@@ -25,6 +24,8 @@ OWNER = "owner"
 """What lists call who asks without an analyst's name."""
 _SELDOM = ("create", "account", "policy", "data", "note")
 """What is only told with everything."""
+_STORED = {"answered": "stored answer", "failed": "stored answer, failed"}
+_SEEN = {"failed": "answered", "stored answer, failed": "stored answer"}
 _DONE = (
     t.question.c.state == "done",
     or_(bindparam("anybody") == 1, t.question.c.analyst == bindparam("who")),
@@ -32,7 +33,7 @@ _DONE = (
 _MANY = select(func.count()).select_from(t.question).where(*_DONE)
 _PAGE = (
     select(
-        t.question.c.key, t.question.c.canon, t.question.c.analyst, t.entry.c.seq, t.entry.c.body
+        t.question.c.key, t.question.c.digest, t.question.c.analyst, t.entry.c.seq, t.entry.c.body
     )
     .join(t.entry, t.entry.c.seq == t.question.c.seq)
     .where(*_DONE)
@@ -64,14 +65,14 @@ def released(
     since = max(until - most, 0)
     rows = ledger.glance(_PAGE, **whose, since=since, most=until - since)
     found = []
-    for key, canon, who, seq, body in rows:
+    for key, digest, who, seq, body in rows:
         told = json.loads(body)
         info = told["info"]
         found.append({
             "key": key, "sql": info.get("sql") or f"found: {info['find']}",
             "dataset": info["dataset"], "block": info["block"],
             "cost": info["cost"], "at": told["at"], "entry": int(seq), "analyst": who or OWNER,
-            "failed": str(canon).endswith(FAILED),
+            "failed": str(digest).endswith(t.FAILED),
         })  # fmt: skip
     return found[::-1], since or None
 
@@ -90,7 +91,7 @@ class Line:
         allowance: what the analyst's allowance was charged, in words; empty for none.
         state: "answered", "failed" (answered as if the table were empty, and the analyst does not
             know), "waiting" (charged, not answered: ask again with its key), "stored
-            answer", or what the owner did.
+            answer", "stored answer, failed", or what the owner did.
         release: the key of the asking; `discreet show` takes it.
     """
 
@@ -103,6 +104,11 @@ class Line:
     allowance: str
     state: str
     release: str
+
+    @property
+    def seen(self) -> str:
+        """The state for whoever must not know of failures."""
+        return _SEEN.get(self.state, self.state)
 
 
 def lines_of(
@@ -141,7 +147,8 @@ def _line(
         what = info.get("sql") or f"(search for {info.get('find')})"
         part = f"{info.get('dataset', '')}{'/' + info['block'] if info.get('block') else ''}"
         state = answered.get(values["key"], "waiting")
-        state = "stored answer" if "of" in values and state == "answered" else state
+        if "of" in values:
+            state = _STORED.get(state, state)
         who = values["analyst"] or OWNER
         return Line(entry.seq, at, who, what, part, cost, allowance, state, values["key"])
     if entry.kind == "done":

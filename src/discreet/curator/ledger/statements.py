@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import bindparam, case, exists, insert, or_, select, update
+from sqlalchemy import bindparam, case, exists, insert, select, update
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.compiled import Placed
 
-FAILED = "!"
-"""Ends what was asked where the answer is that of a failure: it serves nobody but its asker."""
 _LAST = select(t.entry.c.seq).order_by(t.entry.c.seq.desc()).limit(1)
 HEAD = Placed(_LAST.add_columns(t.entry.c.hash))
 SET_POLICY = (
@@ -39,21 +37,16 @@ ENTRY = select(*_ENTRY).where(t.entry.c.seq == bindparam("which"))
 HASH_AT = select(t.entry.c.hash).where(t.entry.c.seq == bindparam("at"))
 BY_KEY = select(t.question).where(t.question.c.key == bindparam("asked"))
 
-
-def _there(canon: str) -> Any:
-    """Whether an answer to a question is stored that is good enough."""
-    of = t.question.c.canon == bindparam(canon)
-    good = t.question.c.size >= bindparam("least")
-    return exists().where(of).where(good).where(t.question.c.state == "done")
-
-
 LOOK = Placed(
     HEAD.statement.add_columns(
         select(t.ledger.c.policy).scalar_subquery(),
         exists().where(t.question.c.key == bindparam("asked")),
-        or_(_there("canon"), _there("failed")),
+        exists()
+        .where(t.question.c.canon == bindparam("canon"))
+        .where(t.question.c.size >= bindparam("least"))
+        .where(t.question.c.state == "done"),
     ),
-    "asked", "canon", "least", "failed", "least",
+    "asked", "canon", "least",
 )  # fmt: skip
 """For a charge: the policy, whether the key is known, whether there may be an answer already."""
 BY_CANON = (
@@ -67,13 +60,13 @@ BY_CANON = (
 )
 ASKED = (
     select(t.question)
-    .where(t.question.c.canon.in_([bindparam("asked"), bindparam("failed")]))
+    .where(t.question.c.canon == bindparam("asked"))
     .where(t.question.c.analyst == bindparam("who"))
     .order_by(t.question.c.size, t.question.c.seq.desc())
 )
 ASKED_BEFORE = (
     select(t.question.c.seq)
-    .where(t.question.c.canon.in_([bindparam("asked"), bindparam("failed")]))
+    .where(t.question.c.canon == bindparam("asked"))
     .where(t.question.c.analyst == bindparam("who"))
     .where(t.question.c.seq < bindparam("before"))
     .limit(1)
@@ -109,7 +102,7 @@ FINISH = Placed(
 FAIL = (
     update(t.entry)
     .where(t.entry.c.key == bindparam("asked"))
-    .values(canon=t.entry.c.canon + FAILED)
+    .values(digest=t.entry.c.digest + t.FAILED)
 )
 _MAIN: Any = bindparam("main")
 _DELTA: Any = bindparam("failing")

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from discreet.curator.ledger.database import Database
 
 __all__ = [
+    "FAILED",
     "MIGRATIONS",
     "VERSION",
     "account",
@@ -58,6 +59,10 @@ __all__ = [
     "session",
 ]
 
+FAILED = "!"
+"""Ends the digest of an asking whose answer is that of a failure, for the owner's lists. Nothing is
+looked up by digests, so that such an answer serves whom, and for what, any other would.
+"""
 metadata = MetaData()
 _WIDE = BigInteger().with_variant(Integer, "sqlite")
 """64 bits; in SQLite the row's own number, so that the log is one tree and not two."""
@@ -257,6 +262,17 @@ def _marks(connection: Connection) -> None:
     _marked.create(connection, checkfirst=True)
 
 
+def _alike(connection: Connection) -> None:
+    """The mark of a failure moves from what was asked, which decides whom an answer serves, to the
+    digest, which decides nothing.
+    """
+    asked = func.substr(entry.c.canon, 1, func.length(entry.c.canon) - len(FAILED))
+    marked = entry.c.canon.endswith(FAILED, autoescape=True)
+    connection.execute(
+        update(entry).where(marked).values(canon=asked, digest=entry.c.digest + FAILED)
+    )
+
+
 MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     1: _first,
     2: _index,
@@ -265,6 +281,7 @@ MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     5: _together,
     6: _lost,
     7: _marks,
+    8: _alike,
 }
 """What makes the tables of a version from those of the version before."""
 VERSION = max(MIGRATIONS)

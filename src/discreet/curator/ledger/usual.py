@@ -36,7 +36,7 @@ _PAYS = """
     SELECT RAISE(ABORT, 'unusual') WHERE changes() <> (NEW.payer{0} IS NOT NULL);
 """
 _CHARGED = (
-    "next", "body", "made", "policy", "last", "hash", "asked", "digest", "canon", "failed", "size",
+    "next", "body", "made", "policy", "last", "hash", "asked", "digest", "canon", "size",
     "analyst", "noise", "payer1", "main1", "delta1", "had1", "delta_had1",
     "payer2", "main2", "delta2", "had2", "delta_had2",
 )  # fmt: skip
@@ -66,10 +66,6 @@ TEMPORARY = (
             AND NOT EXISTS (
                 SELECT 1 FROM discreet_entry
                 WHERE canon = NEW.canon AND size >= NEW.size AND state = 'done'
-            )
-            AND NOT EXISTS (
-                SELECT 1 FROM discreet_entry
-                WHERE canon = NEW.failed AND size >= NEW.size AND state = 'done'
             )
         THEN 'reserve' END,
         NEW.body, NEW.made, NEW.asked, NEW.digest, NEW.canon, NEW.size, NEW.analyst, 'reserved',

@@ -90,7 +90,7 @@ CHARGE = Call(
     "discreet_charge",
     {
         "next": "bigint", "body": "text", "made": "text", "policy": "text", "last": "bigint",
-        "hash": "text", "asked": "text", "digest": "text", "canon": "text", "failed": "text",
+        "hash": "text", "asked": "text", "digest": "text", "canon": "text",
         "size": "bigint", "analyst": "text", "noise": "bytea",
         "payer1": "integer", "main1": "bigint", "delta1": "bigint",
         "had1": "bigint", "delta_had1": "bigint",
@@ -104,9 +104,6 @@ CHARGE = Call(
         AND NOT EXISTS (SELECT FROM discreet_entry WHERE key = :asked)
         AND NOT EXISTS (
             SELECT FROM discreet_entry WHERE canon = :canon AND size >= :size AND state = 'done'
-        )
-        AND NOT EXISTS (
-            SELECT FROM discreet_entry WHERE canon = :failed AND size >= :size AND state = 'done'
         )
     FOR UPDATE OF discreet_ledger;
     IF NOT FOUND THEN RETURN false; END IF;

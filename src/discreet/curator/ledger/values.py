@@ -119,6 +119,7 @@ class Pending:
         hash: of that entry.
         resumed: whether it was charged before, by somebody who did not come back.
         of: the key of the stored answer that it has to be made of; "" if it is a new one.
+        failed: whether that one is the answer of a failure, which only the owner may know.
         paid: what was charged for it just now; nothing where it was charged before.
     """
 
@@ -128,6 +129,7 @@ class Pending:
     hash: str
     resumed: bool
     of: str = ""
+    failed: bool = False
     paid: tuple[Charge, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -151,6 +153,7 @@ class Done:
         info: what the log tells of this asking.
         canon: what was asked, the same for equal questions to equal data.
         paid: what was charged just now, where another's answer serves.
+        failed: whether it is the answer of a failure, which only the owner may know.
     """
 
     key: str
@@ -163,3 +166,4 @@ class Done:
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
     canon: str = field(default="", compare=False)
     paid: tuple[Charge, ...] = field(default=(), compare=False)
+    failed: bool = field(default=False, compare=False)

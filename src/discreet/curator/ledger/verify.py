@@ -20,7 +20,7 @@ from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.chain import START, Entry, Head, checked, noise_mark
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.marks import marks_of
-from discreet.curator.ledger.statements import FAILED
+from discreet.curator.ledger.tables import FAILED
 from discreet.curator.ledger.values import Account
 from discreet.errors import LedgerError
 
@@ -127,15 +127,16 @@ def _ask(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
         return
     if values["key"] in made.questions:
         raise LedgerError(f"entry {entry.seq} charges a question that was charged before")
-    asked = Asked(
-        (*(values[name] for name in _ASKED), entry.seq), "reserved", noise=values.get("noise")
-    )
+    told = {name: values[name] for name in _ASKED}
+    if (canon := told["canon"]).endswith(FAILED):  # as logs say it that are older than version 8
+        told |= {"canon": canon.removesuffix(FAILED), "digest": told["digest"] + FAILED}
+    asked = Asked((*told.values(), entry.seq), "reserved", noise=values.get("noise"))
     if entry.kind == "hit" or "of" in values:
         of = made.questions.get(values["of"])
         if of is None or of.state != "done":
             raise LedgerError(f"entry {entry.seq} gives an answer that was not there")
         known = dict(zip(_ASKED, of.asked, strict=False))
-        if known["canon"] != values["canon"] or known["size"] < values["size"]:
+        if known["canon"] != told["canon"] or known["size"] < told["size"]:
             raise LedgerError(f"entry {entry.seq} gives the answer to another question")
     if entry.kind == "hit":
         asked.answer = _hash(f"@{values['of']}")
@@ -151,7 +152,7 @@ def _answer(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
     question.state, question.answer = "done", str(values["answer"])
     if values.get("failed"):
         told = dict(zip((*_ASKED, "seq"), question.asked, strict=True))
-        question.asked = tuple({**told, "canon": told["canon"] + FAILED}.values())
+        question.asked = tuple({**told, "digest": told["digest"] + FAILED}.values())
 
 
 def _hash(text: str) -> str:

@@ -21,7 +21,7 @@ from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
 from discreet.errors import BudgetExceededError, KeyUsedError, LedgerError, ParameterError
 
-__all__ = ["Balance", "Writing", "account_of", "question_of"]
+__all__ = ["Balance", "Writing", "account_of", "is_failed", "question_of"]
 
 _QUESTION, _ACCOUNT = tuple(t.question.c.keys()), tuple(t.account.c.keys())
 
@@ -128,12 +128,13 @@ class Writing:
 
     def charge(
         self, claim: Claim, kind: str, body: str, *, state: str,
-        noise: bytes | None, answer: str | None,
+        noise: bytes | None, answer: str | None, failed: bool = False,
     ) -> Entry:  # fmt: skip
         """Write the next entry of the log, and beside it the question that it charges."""
         entry = follows(self.head, kind, body)
+        digest = claim.digest + t.FAILED if failed else claim.digest
         values = (
-            entry.seq, kind, entry.body, entry.hash, claim.key, claim.digest, claim.canon,
+            entry.seq, kind, entry.body, entry.hash, claim.key, digest, claim.canon,
             claim.size, claim.analyst, state, noise, answer,
         )  # fmt: skip
         self._write(s.CHARGE, values)
@@ -230,7 +231,7 @@ class Writing:
 
     def _asked(self, canon: str, analyst: str) -> list[dict[str, Any]]:
         """An analyst's askings of a question, answered or not, the best last."""
-        rows = self.run(s.ASKED, asked=canon, failed=canon + s.FAILED, who=analyst).fetchall()
+        rows = self.run(s.ASKED, asked=canon, who=analyst).fetchall()
         return [question_of(row) for row in rows]
 
     def paid(self, canon: str, analyst: str) -> list[dict[str, Any]]:
@@ -240,7 +241,7 @@ class Writing:
     def known(self, claim: Claim) -> Pending | Done:
         """What becomes of a key that exists."""
         known = question_of(self.run(s.BY_KEY, asked=claim.key).fetchone())
-        if known["digest"] != claim.digest:
+        if known["digest"].removesuffix(t.FAILED) != claim.digest:
             raise KeyUsedError(
                 "this key belongs to another question, or to the same one at another price; ask "
                 "with a new key. Nothing was charged"
@@ -273,7 +274,9 @@ class Writing:
                 "`discreet ledger verify` tells whether anything else was. Nothing was charged"
             )
         of = str(said.get("of", ""))
-        return Pending(row["key"], noise, entry.seq, entry.hash, resumed=True, of=of)
+        finer = self.question(of) if of else None
+        failed = finer is not None and is_failed(finer)
+        return Pending(row["key"], noise, entry.seq, entry.hash, resumed=True, of=of, failed=failed)
 
     def done(self, row: Mapping[str, Any], hit: str) -> Done:
         """The answer of a row; of one that points at another, with this asking's own marks."""
@@ -283,10 +286,10 @@ class Writing:
             if pointed is None or pointed["answer"] is None or pointed["answer"].startswith("@"):
                 raise LedgerError("a stored answer is missing; `discreet ledger verify` says more")
             answer, hit = pointed["answer"], "other"
-        told, canon = entry.values(), str(row["canon"]).removesuffix(s.FAILED)
+        told = entry.values()
         return Done(
             row["key"], answer, entry.seq, entry.hash, hit, row["analyst"], str(told["at"]),
-            told["info"], canon,
+            told["info"], row["canon"], failed=is_failed(row),
         )  # fmt: skip
 
     def pointed(self, row: Mapping[str, Any]) -> str:
@@ -371,7 +374,7 @@ class Writing:
         )
 
     def fail(self, key: str) -> None:
-        """Keep an answer from everybody but its asker: what was computed is of a failure."""
+        """Mark an answer for the owner: what was computed is of a failure."""
         self.change(s.FAIL, asked=key)
 
     def finish(self, key: str, seq: int, answer: str) -> None:
@@ -382,6 +385,11 @@ class Writing:
 def question_of(row: Sequence[Any]) -> dict[str, Any]:
     """The row of an asking, by its names."""
     return dict(zip(_QUESTION, row, strict=True))
+
+
+def is_failed(row: Mapping[str, Any]) -> bool:
+    """Whether the answer of an asking is that of a failure: only the owner may know."""
+    return str(row["digest"]).endswith(t.FAILED)
 
 
 def account_of(row: Sequence[Any]) -> Account:

@@ -42,7 +42,7 @@ def ledger(
         before=before, everything=kind == "everything",
     )  # fmt: skip
     if who.person.role != "owner":  # that a question failed is between the owner and the program
-        found = [replace(one, state="answered") if one.state == "failed" else one for one in found]
+        found = [replace(one, state=one.seen) for one in found]
     askers = {OWNER, *policy.analysts, *(one.who for one in found)}
     parts = {f"{one.name}/{block}" for one in policy.datasets.values() for block in one.blocks}
     datasets = {*policy.datasets, *parts, *(one.dataset for one in found if one.dataset)}
