@@ -6,7 +6,7 @@ import signal
 from dataclasses import replace
 
 import pytest
-from tests.curator.payroll import COUNT, changed, spent, write_rows
+from tests.curator.payroll import COUNT, changed, renewed, spent, write_rows
 
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.ledger import Ledger
@@ -250,6 +250,140 @@ def test_a_file_that_cannot_be_read_any_more_names_no_path(curator, folder):
     assert str(folder) not in str(refused.value)
 
 
+# files that go and come back
+
+
+def aside(folder, name="payroll.csv"):
+    """The file of the version goes, and comes back as it was."""
+    (folder / name).rename(folder / "aside")
+    return lambda: (folder / "aside").replace(folder / name)
+
+
+ORDERED = "id,dept,pay,bonus\n" + "".join(f"{i},a,1000,1\n" for i in range(400))
+TURNED = "id,dept,bonus,pay\n" + "".join(f"{i},a,1,1000\n" for i in range(400))
+PAY = "SELECT SUM(pay) AS s FROM payroll"
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_columns_are_named_by_the_file_that_is_read(folder, asked):
+    """A file with its columns in another order was there when the data were opened."""
+    renewed(folder, text=ORDERED)
+    with Curator(folder / "policy.toml") as curator:
+        if asked:
+            curator.ask(PAY, epsilon="0.5")
+        back = aside(folder)
+        (folder / "payroll.csv").write_text(TURNED[:-9])
+        curator.query("payroll")
+        if asked:
+            with pytest.raises(ChangedDataError):
+                curator.ask(PAY, epsilon="0.5")
+        back()
+        found = curator.ask(PAY, epsilon="1").release["s"][0]
+        assert abs(found - 400_000) < 100_000  # noise: below 1e-20
+
+
+def test_columns_in_another_order_are_found_again_where_the_rows_are_the_same(folder):
+    """Also by a question that was asked before, at the same price."""
+    renewed(folder, text=ORDERED)
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(PAY, epsilon="1", key="one")
+        (folder / "payroll.csv").write_text(TURNED)
+        Curator.register(folder / "policy.toml", same_data=["payroll"])
+        found = curator.ask(PAY, epsilon="1", key="two")
+        assert abs(found.release["s"][0] - 400_000) < 100_000  # noise: below 1e-20
+
+
+def test_a_column_that_was_text_for_a_while_is_a_number_again(folder):
+    """Types are those of the file that is read, too."""
+    import duckdb
+
+    def write(name, pay, rows):
+        with duckdb.connect() as own:
+            columns = f"range AS id, 'a' AS dept, {pay} AS pay, 1 AS bonus"
+            to = f"TO '{folder / name}' (FORMAT parquet)"
+            own.execute(f"COPY (SELECT {columns} FROM range({rows})) {to}").fetchall()
+
+    write("payroll.parquet", "1000", 400)
+    path = changed(folder, ('source = "payroll.csv"', 'source = "payroll.parquet"'))
+    Curator.register(path)
+    back = aside(folder, "payroll.parquet")
+    write("payroll.parquet", "'1000'", 3)
+    with Curator(path) as curator:
+        before = curator.query("payroll").schema
+        back()
+        found = curator.ask(PAY, epsilon="1")
+        assert abs(found.release["s"][0] - 400_000) < 100_000  # noise: below 1e-20
+        assert curator.query("payroll").schema != before
+
+
+def test_a_database_that_comes_back_is_read_and_not_the_one_that_was_there_meanwhile(folder):
+    """DuckDB keeps its file open, whatever becomes of its name."""
+    import duckdb
+
+    for name, people in (("staff.duckdb", 400), ("other.duckdb", 9000)):
+        with duckdb.connect(folder / name) as made:
+            columns = "range AS id, 'a' AS dept, 1 AS pay, 1 AS bonus"
+            made.execute(f"CREATE TABLE staff AS SELECT {columns} FROM range({people})")
+    pairs = ('source = "payroll.csv"', 'source = "staff.duckdb"\ntable = "staff"')
+    path = changed(folder, pairs)
+    Curator.register(path)
+    with Curator(path) as curator:
+        curator.ask(TOTAL, epsilon="0.5")
+        back = aside(folder, "staff.duckdb")
+        (folder / "other.duckdb").rename(folder / "staff.duckdb")
+        with pytest.raises(ChangedDataError):
+            curator.ask(TOTAL, epsilon="0.6")
+        back()
+        assert curator.ask(TOTAL, epsilon="0.7").release["n"][0] < 1000  # noise: below 1e-100
+
+
+def test_a_file_that_could_not_be_opened_for_a_while_is_asked_again(folder):
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(TOTAL, epsilon="0.1")
+        back = aside(folder)
+        with pytest.raises(EngineError, match="not there any more"):
+            curator.ask(TOTAL, epsilon="0.2")
+        (folder / "payroll.csv").write_text("")
+        with pytest.raises(EngineError, match="cannot be opened"):
+            curator.ask(TOTAL, epsilon="0.2")
+        back()
+        curator.ask(TOTAL, epsilon="0.2")
+
+
+def test_a_file_that_changes_whenever_it_is_opened_is_not_asked(folder, monkeypatch):
+    with Curator(folder / "policy.toml") as curator:
+        asking = curator._asking(TOTAL, None, None)
+        bind = asking._bind
+
+        def meanwhile():
+            touched(folder)
+            return bind()
+
+        asking._bind = meanwhile
+        touched(folder)
+        with pytest.raises(EngineError, match="are being changed; nothing was charged"):
+            curator.ask(TOTAL, epsilon="0.1")
+        assert spent(curator)["staff"] == "epsilon 0"
+
+
+def test_a_folder_that_is_a_value_is_part_of_the_data(folder):
+    """DuckDB makes a column of year=2024, and nothing else of a file changes with that name."""
+    import duckdb
+
+    there = folder / "parts" / "dept=a"
+    there.mkdir(parents=True)
+    with duckdb.connect() as own:
+        columns = "range AS id, 1 AS pay, 1 AS bonus"
+        own.execute(f"COPY (SELECT {columns} FROM range(400)) TO '{there / 'x.parquet'}'")
+    path = changed(folder, ('source = "payroll.csv"', 'source = "parts"'))
+    Curator.register(path)
+    with Curator(path) as curator:
+        assert curator.ask(COUNT, epsilon="1").release["n"][0] > 200  # noise: below 1e-40
+    there.rename(there.with_name("dept=b"))
+    with Curator(path) as curator, pytest.raises(ChangedDataError):
+        curator.ask(COUNT, epsilon="1.5")
+
+
 def pattern(folder):
     write_rows(folder / "part-1.csv", people=100)
     path = changed(folder, ('source = "payroll.csv"', 'source = "part-*.csv"'))
@@ -276,6 +410,18 @@ def test_a_file_more_that_is_said_to_change_nothing_is_seen_by_all(folder):
         (folder / "part-2.csv").write_text("id,dept,pay,bonus\n")
         Curator.register(path, same_data=["payroll"])
         touched(folder, "part-1.csv")
+        with pytest.raises(ChangedDataError):
+            before.ask(TOTAL, epsilon="0.2")
+        Curator.register(path, same_data=["payroll"])
+        before.ask(TOTAL, epsilon="0.2")
+
+
+def test_a_file_less_that_is_said_to_change_nothing_is_seen_by_all(folder):
+    (folder / "part-2.csv").write_text("id,dept,pay,bonus\n")
+    path = pattern(folder)
+    with Curator(path) as before:
+        before.ask(TOTAL, epsilon="0.1")
+        (folder / "part-2.csv").unlink()
         with pytest.raises(ChangedDataError):
             before.ask(TOTAL, epsilon="0.2")
         Curator.register(path, same_data=["payroll"])

@@ -20,7 +20,8 @@ def written(path, text="a\n1\n", at=THEN):
 
 
 def state(*files):
-    return Watched(files).now()
+    seen = Watched(files).now()
+    return seen and seen.state
 
 
 def test_a_file_that_is_left_alone_stays_as_it_is(tmp_path):
@@ -33,10 +34,9 @@ def test_a_file_that_is_left_alone_stays_as_it_is(tmp_path):
 )
 def test_another_size_or_another_time_is_another_state(tmp_path, text, at):
     file = written(tmp_path / "a.csv")
-    watched = Watched([file])
-    before = watched.now()
+    before = state(file)
     written(tmp_path / "a.csv", text, at)
-    assert watched.now() != before
+    assert state(file) != before
 
 
 def test_a_file_that_is_moved_renamed_or_copied_with_its_time_is_as_it_was(tmp_path):
@@ -59,6 +59,33 @@ def test_of_several_files_each_counts_and_so_do_their_names(tmp_path):
     assert state(files[0], more) != before
     written(tmp_path / "in" / "b.csv", "a\n123\n")
     assert state(*files) != before
+
+
+@pytest.mark.parametrize("many", [1, 2])
+def test_a_folder_that_is_a_value_counts_also_above_all_files(tmp_path, many):
+    """DuckDB reads a column of it. Other folders may change their names."""
+    names = [f"{name}.csv" for name in "ab"[:many]]
+    files = [written(tmp_path / "in" / "year=2024" / "x" / name) for name in names]
+    before = state(*files)
+    (tmp_path / "in").rename(tmp_path / "out")
+    (tmp_path / "out" / "year=2024" / "x").rename(tmp_path / "out" / "year=2024" / "y")
+    there = tmp_path / "out" / "year=2024" / "y"
+    assert state(*(str(there / name) for name in names)) == before
+    there.parent.rename(tmp_path / "out" / "year=2025")
+    there = tmp_path / "out" / "year=2025" / "y"
+    assert state(*(str(there / name) for name in names)) != before
+
+
+def test_another_file_in_the_same_state_is_not_the_same_file(tmp_path):
+    """Whoever has the first one open reads on in it."""
+    file = written(tmp_path / "a.csv")
+    watched = Watched([file])
+    before = watched.now()
+    written(tmp_path / "b.csv", "a\n2\n")
+    (tmp_path / "b.csv").replace(file)
+    after = watched.now()
+    assert after.state == before.state
+    assert after != before
 
 
 def test_a_file_that_is_not_there_has_no_state(tmp_path):

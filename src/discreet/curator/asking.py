@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
@@ -17,7 +17,7 @@ from discreet.curator.answering import Answering, Audience
 from discreet.curator.bind import bound
 from discreet.curator.found import PREFIX
 from discreet.curator.ledger.amounts import Amount
-from discreet.curator.policy.model import Dataset, Defaults
+from discreet.curator.policy.model import Dataset, Defaults, is_address
 from discreet.curator.questions import (
     Question,
     Questions,
@@ -27,7 +27,8 @@ from discreet.curator.questions import (
 )
 from discreet.curator.search import Search, next_search, supposed
 from discreet.engines.base import Engine
-from discreet.engines.state import Watched
+from discreet.engines.sources import files_of
+from discreet.engines.state import Seen, Watched
 from discreet.errors import ChangedDataError, QueryError
 from discreet.exact import Exact
 from discreet.noise.source import Source
@@ -73,11 +74,14 @@ class Asking(Questions):
         engine: reads other rows than those of the dataset's source, which is then not opened.
 
     Attributes:
-        agreed: the state of its files that questions are answered from; None until it is known
-            which one that is. `discreet.curator.unchanged` decides.
+        opened: its files as they were when they were opened; None where they are not open, or were
+            changed meanwhile.
+        agreed: its files as questions are answered from them; None until it is known which these
+            are. `discreet.curator.unchanged` decides.
     """
 
-    agreed: str | None = None
+    opened: Seen | None = None
+    agreed: Seen | None = None
 
     def __init__(
         self,
@@ -90,24 +94,22 @@ class Asking(Questions):
         part = dataset if block is None else dataset.blocks[block]
         where: dict[str, Any] = {"table": part.table, "options": dataset.options}
 
-        def opened() -> tuple[Schema, Engine]:
+        def bind() -> tuple[Schema, Engine]:
             return bound(
                 part.source if engine is None else engine, unit=dataset.unit,
                 columns=dataset.columns, name=dataset.name, lookups=dataset.lookups,
                 row_limit=dataset.row_limit, **(where if engine is None else {}),
             )  # fmt: skip
 
-        schema, found = opened()
+        self._bind = bind
+        self._source = None if engine is not None or is_address(part.source) else part.source
+        schema, found = self._open()
         super().__init__(schema, found, confidence=confidence)
-        self._opened = opened
-        self._watch()
         self.dataset, self.block = dataset, block
         self.version = part.version
         self.account = dataset.account(block)
         self.fingerprint = dataset.fingerprint(block)
-        self._base, self._if_found = schema, supposed(schema)
-        self._read: Recent[str, Plan] = Recent()
-        self._reading = Reader(self._if_found)
+        self._base_on(schema)
         self.found: list[tuple[str, PureLoss]] = []
         self.canon: list[str] = []
         self.paid: list[tuple[str, Amount]] = []
@@ -123,14 +125,34 @@ class Asking(Questions):
         self._engine.close()
 
     def reopen(self) -> None:
-        """Open the data anew: files that were not there before are seen."""
+        """Open the data anew: files that were not there before are seen, and types and the names
+        of columns are those of now. A question that is under way goes on with those of before.
+        """
+        self.opened = None
         self._engine.close()
-        self._engine = self._opened()[1]
-        self._watch()
+        schema, self._engine = self._open()
+        self._last = None  # a statement for the engine of before
+        if schema != self._base:
+            self._base_on(schema)
 
-    def _watch(self) -> None:
-        files = self._engine.files
-        self.watched = Watched(files) if files else None
+    def listed(self) -> Sequence[str]:
+        """The files of the source now; its engine may have been opened on others."""
+        return () if self._source is None else list(files_of(self._source))
+
+    def _open(self) -> tuple[Schema, Engine]:
+        files = self.listed()
+        before = Watched(files).now() if files else None
+        schema, engine = self._bind()
+        self.watched = Watched(engine.files) if engine.files else None
+        after = None if self.watched is None else self.watched.now()
+        self.opened = after if before == after else None
+        return schema, engine
+
+    def _base_on(self, schema: Schema) -> None:
+        """Begin every question with this declaration."""
+        self._base, self._if_found = schema, supposed(schema)
+        self._read: Recent[str, Plan] = Recent()
+        self._reading = Reader(self._if_found)
 
     def _as_agreed(self) -> None:
         """Refuse what was read of files that were changed meanwhile."""

@@ -29,6 +29,7 @@ from discreet.curator.ledger.registry import register
 from discreet.curator.policy.model import Dataset, Defaults, Family, Policy
 from discreet.curator.policy.model import Ledger as Place
 from discreet.curator.policy.registration import registration
+from discreet.curator.unchanged import seen_by
 from discreet.engines.sources import FILES, files_of
 from discreet.engines.state import Watched
 from discreet.errors import ChangedDataError, ParameterError
@@ -116,10 +117,10 @@ class OfFile(Curator):
 
     def _insist_unchanged(self, asking: Asking) -> None:
         """Nothing is answered from another state than the one that was opened."""
-        state = None if asking.watched is None else asking.watched.now()
-        if state is None or _named(self.ledger, state) != asking.version:
+        seen = seen_by(asking)
+        if seen is None or _named(self.ledger, seen.state) != asking.version:
             raise ChangedDataError("the file has just changed; ask again. Nothing was charged")
-        asking.agreed = state
+        asking.agreed = seen
 
 
 def orphans(path: str | Path) -> list[str]:
@@ -151,8 +152,8 @@ def _limit(ledger: Ledger, budget: Exact | None) -> Limit:
 def _version(ledger: Ledger, file: Path) -> str:
     """A name for what the file, or the folder, holds now: a changed file is other data."""
     files = files_of(str(file))
-    state = Watched(files).now() if files else None
-    return "" if state is None else _named(ledger, state)
+    seen = Watched(files).now() if files else None
+    return "" if seen is None else _named(ledger, seen.state)
 
 
 def _named(ledger: Ledger, state: str) -> str:

@@ -16,11 +16,13 @@ from discreet.curator.asking import Asking
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.marks import Data, Mark, changed_words, marks_in, marks_on, note
 from discreet.curator.policy.registration import data_of
-from discreet.errors import ChangedDataError, DiscreetError, EngineError
+from discreet.engines.state import Seen
+from discreet.errors import ChangedDataError, DiscreetError, EngineError, LedgerError
 
-__all__ = ["insist_unchanged"]
+__all__ = ["insist_unchanged", "seen_by"]
 
 _GONE = "a file of the data is not there any more; nothing was charged"
+_CLOSED = "the data cannot be opened; nothing was charged"
 
 
 def insist_unchanged(ledger: Ledger, asking: Asking, *, policy: str) -> None:
@@ -34,43 +36,59 @@ def insist_unchanged(ledger: Ledger, asking: Asking, *, policy: str) -> None:
         asking: the part of the data that the question is about.
         policy: its fingerprint; for an older one nothing is noted.
     """
-    if asking.watched is None:
+    seen = seen_by(asking)
+    if seen is None or seen == asking.agreed:
         return
-    state = asking.watched.now()
-    if state is not None and state == asking.agreed:
-        return
-    if state is None:
-        raise EngineError(_GONE)
-    if not _agrees(ledger, asking, state, policy):
-        state = _anew(asking)
-        if not _agrees(ledger, asking, state, policy):
+    if not _agrees(ledger, asking, seen, policy):
+        if asking.listed() != list(asking.engine.files):  # a pattern has other files now
+            seen = _anew(asking)
+        if not _agrees(ledger, asking, seen, policy):
             data = data_of(asking.dataset, asking.block, "")
             raise ChangedDataError(f"{changed_words(data)}. Nothing was charged")
-    asking.agreed = state
+    asking.agreed = seen
 
 
-def _anew(asking: Asking) -> str:
-    """The state of what is there now: a pattern may have more files than when it was opened."""
+def seen_by(asking: Asking) -> Seen | None:
+    """The files that its engine reads, as they are now; None where it reads none.
+
+    An engine that was opened on others is opened anew: it may have those still open, and took the
+    names of columns from them.
+    """
+    if asking.watched is None:
+        return None
+    seen = asking.watched.now()
+    if seen is None:
+        return _anew(asking, _GONE)
+    return seen if seen == asking.opened else _anew(asking)
+
+
+def _anew(asking: Asking, problem: str = _CLOSED) -> Seen:
+    """Open what is there now: a pattern may have more files than when it was opened."""
     try:
         asking.reopen()
     except DiscreetError as error:  # its words name paths
-        raise EngineError("the data cannot be opened; nothing was charged") from error
-    state = None if asking.watched is None else asking.watched.now()
-    if state is None:
-        raise EngineError(_GONE)
-    return state
+        raise EngineError(problem) from error
+    if asking.opened is None:
+        raise EngineError("the data are being changed; nothing was charged")
+    asking.begin()  # types may be others
+    return asking.opened
 
 
-def _agrees(ledger: Ledger, asking: Asking, state: str, policy: str) -> bool:
-    data = data_of(asking.dataset, asking.block, state)
+def _agrees(ledger: Ledger, asking: Asking, seen: Seen, policy: str) -> bool:
+    data = data_of(asking.dataset, asking.block, seen.state)
     mark = marks_in(ledger).get(data.key) or _noted(ledger, data, policy)
-    return mark is None or mark.fits(data)
+    return mark.fits(data)
 
 
-def _noted(ledger: Ledger, data: Data, policy: str) -> Mark | None:
+def _noted(ledger: Ledger, data: Data, policy: str) -> Mark:
     """Note the state of a version that has no mark; the one that it has now, maybe of another."""
     with ledger.writing() as on:
         on.name = "note"
-        if data.key not in marks_on(on) and on.policy[0] == policy:
+        if data.key not in marks_on(on):
+            if on.policy[0] != policy:
+                raise LedgerError(
+                    "the ledger follows another version of the policy than this question was "
+                    "priced under; read the policy again. Nothing was charged"
+                )
             note(on, [data], ledger.now())
-        return marks_on(on).get(data.key)
+        return marks_on(on)[data.key]

@@ -2,9 +2,14 @@
 there are several, their names.
 
 Nothing is read but the entries of a file system: one look at each file, which takes a microsecond.
-Devices, numbers and the times of entries are left out, so that files which are moved, or copied
-with their times, are as they were. What a state says tells of the rows: it is kept as a salted hash
-only (`discreet.curator.ledger.marks`).
+Devices, numbers and the times of entries are no part of a state, so that files which are moved, or
+copied with their times, are as they were. Folders such as `year=2024` are: DuckDB reads a column of
+them. What a state says tells of the rows: it is kept as a salted hash only
+(`discreet.curator.ledger.marks`).
+
+Whether they are the very same files, which somebody opened before, is another matter: one who has a
+file open reads on in it after another took its name, and knows the first lines of the one that was
+there. Devices, numbers and times of entries tell that.
 Tested by tests/engines/test_state.py
 """
 
@@ -13,8 +18,21 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["Watched", "with_log"]
+__all__ = ["Seen", "Watched", "with_log"]
+
+
+class Seen(NamedTuple):
+    """Files as they were at one look; equal ones are the same files in the same state.
+
+    Attributes:
+        state: private; equal texts are equal states, also of copies.
+        which: the device, number and time of the entry of each.
+    """
+
+    state: str
+    which: tuple[tuple[int, int, int], ...]
 
 
 class Watched:
@@ -28,15 +46,22 @@ class Watched:
 
     def __init__(self, files: Sequence[str]) -> None:
         above = os.path.commonpath(files)
-        self._files = sorted((os.path.relpath(file, above), file) for file in files)
+        folders = Path(above).parts[: None if len(set(files)) > 1 else -1]
+        values = [part for part in folders if "=" in part]
+        self._files = sorted(
+            ("/".join([*values, os.path.relpath(file, above)]), file) for file in files
+        )
 
-    def now(self) -> str | None:
-        """Their state, private: equal texts are equal states. None if one is not there."""
+    def now(self) -> Seen | None:
+        """As they are now; None if one is not there."""
         try:
             found = [(name, os.stat(file)) for name, file in self._files]  # noqa: PTH116 - many a second
         except OSError:
             return None
-        return "\n".join([f"{at.st_size} {at.st_mtime_ns} {name}" for name, at in found])
+        return Seen(
+            "\n".join([f"{at.st_size} {at.st_mtime_ns} {name}" for name, at in found]),
+            tuple([(at.st_dev, at.st_ino, at.st_ctime_ns) for _, at in found]),
+        )
 
 
 def with_log(database: str) -> Sequence[str]:

@@ -53,9 +53,9 @@ def _data(policy: Policy) -> Iterator[Data]:
         for block in (None, *dataset.blocks):
             part = dataset if block is None else dataset.blocks[block]
             files = () if is_address(part.source) else files_of(part.source)
-            state = Watched(files).now() if files else None
-            if state is not None:
-                yield data_of(dataset, block, state)
+            seen = Watched(files).now() if files else None
+            if seen is not None:
+                yield data_of(dataset, block, seen.state)
 
 
 def data_of(dataset: Dataset, block: str | None, state: str) -> Data:
