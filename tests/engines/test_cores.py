@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.engines import cores
+from discreet.engines import cores, kept
 from discreet.engines.cores import everywhere, staying
 from discreet.engines.own import own
 from discreet.engines.running import fetched
@@ -41,6 +41,35 @@ def test_a_thread_and_those_it_starts_stay_on_one_core_and_leave_it_in_the_end()
     with pytest.raises(KeyError), staying(0):
         raise KeyError
     assert mine() == ALL
+
+
+@several
+def test_who_has_no_number_is_on_any_core():
+    """Not on that of its process: in containers all have the same. Fails once in 2^39."""
+    found = set()
+    for _ in range(40):
+        with staying(cores.any_core()):
+            found |= mine()
+    assert len(found) > 1
+
+
+@several
+def test_rows_are_kept_on_any_core(tmp_path, monkeypatch):
+    """A thread reads them beside the questions, which stay on one."""
+    seen, path = [], tmp_path / "rows.csv"
+    path.write_text("a\n1\n")
+
+    def watched(*what, **how):
+        connection = own(*what, **how)
+        connection.create_function("seen", lambda: seen.append(mine()) or 1, [], "BIGINT")
+        return connection
+
+    monkeypatch.setattr(kept, "own", watched)
+    files = kept.Files([str(path)], "csv", None)
+    with staying(0):
+        in_thread(lambda: files._made(f"SELECT seen() AS a FROM '{path}'", 1))
+    assert seen
+    assert all(one == ALL for one in seen)
 
 
 @several

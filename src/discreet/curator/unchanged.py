@@ -39,12 +39,13 @@ def insist_unchanged(ledger: Ledger, asking: Asking, *, policy: str) -> None:
     seen = seen_by(asking)
     if seen is None or seen == asking.agreed:
         return
-    if not _agrees(ledger, asking, seen, policy):
-        if asking.listed() != list(asking.engine.files):  # a pattern has other files now
-            seen = _anew(asking)
-        if not _agrees(ledger, asking, seen, policy):
-            data = data_of(asking.dataset, asking.block, "")
-            raise ChangedDataError(f"{changed_words(data)}. Nothing was charged")
+    agrees = _agrees(ledger, asking, seen, policy)
+    if not agrees and asking.listed() != list(asking.engine.files):  # a pattern has others now
+        seen = _anew(asking)
+        agrees = _agrees(ledger, asking, seen, policy)
+    if not agrees:
+        data = data_of(asking.dataset, asking.block, "")
+        raise ChangedDataError(f"{changed_words(data)}. Nothing was charged")
     asking.agreed = seen
 
 

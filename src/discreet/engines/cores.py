@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["everywhere", "staying"]
+__all__ = ["any_core", "everywhere", "staying"]
 
 _all: frozenset[int] = frozenset()
 """The cores of this process, while it stays on one of them."""
@@ -41,6 +41,14 @@ def staying(number: int) -> Iterator[None]:
     finally:
         _use(_all)
         _all = frozenset()
+
+
+def any_core() -> int:
+    """A number for `staying`, where no other says which: each core is as likely as the others.
+
+    Processes in containers all have the same numbers, and mostly the same cores to choose from.
+    """
+    return int.from_bytes(os.urandom(4))
 
 
 class everywhere:  # noqa: N801 - reads as a function where it is used

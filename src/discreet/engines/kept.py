@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakValueDictionary
 
+from discreet.engines.cores import everywhere
 from discreet.engines.own import own
 
 if TYPE_CHECKING:
@@ -164,7 +165,8 @@ class Files:
         from discreet.engines.vectors import vectors  # noqa: PLC0415 - importing stays cheap
 
         connection = own(self._paths, threads=1 if size < SMALL else self._threads)
-        connection.execute(f"CREATE TABLE rows AS {text}").fetchall()
+        with everywhere():  # not on the core of the questions beside it
+            connection.execute(f"CREATE TABLE rows AS {text}").fetchall()
         titles = [row[0] for row in connection.execute("DESCRIBE rows").fetchall()]
         most = None
         if "p" in titles:

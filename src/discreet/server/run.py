@@ -10,7 +10,6 @@ Tested by tests/server/test_run.py
 from __future__ import annotations
 
 import gc
-import os
 import socket
 import threading
 import time
@@ -18,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.cores import staying
+from discreet.engines.cores import any_core, staying
 from discreet.errors import ParameterError
 from discreet.server.app import make_app
 from discreet.server.guard import Guard
@@ -191,7 +190,7 @@ def run_here(
         service: what is served; it is closed in the end.
         listening: where.
         together: where it meets the other processes of the same server; None if there are none.
-        place: its number among them, so that each has a core of its own.
+        place: its number among them, so that each has a core of its own; any if nobody says.
         started: told once it serves.
     """
 
@@ -203,7 +202,7 @@ def run_here(
 
     before = gc.get_threshold()
     try:
-        with staying(os.getpid() if place is None else place):
+        with staying(any_core() if place is None else place):
             server_of(service, together, started=ready).run(sockets=[listening])
     finally:
         gc.set_threshold(*before)

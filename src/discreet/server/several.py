@@ -26,6 +26,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from discreet.engines.cores import any_core
 from discreet.errors import ParameterError
 from discreet.server.run import address_of, bound, run_here
 from discreet.server.service import Service
@@ -78,6 +79,7 @@ class _Crew:
 
     def __init__(self, given: tuple[Any, ...], many: int) -> None:
         self._given, self._many = given, many
+        self._first = any_core()
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
         self._due: list[tuple[float, int]] = []
@@ -88,7 +90,7 @@ class _Crew:
         """Start them, start those again that die, and wait for all in the end."""
         before = {number: signal.signal(number, self._told) for number in _SIGNALS}
         try:
-            for place in range(self._many):
+            for place in range(self._first, self._first + self._many):
                 self._start(place)
             told = False
             while self._workers or self._due:
