@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from tests.curator.payroll import COUNT, changed, renewed, spent, write_rows
@@ -15,6 +16,7 @@ from discreet.curator.ledger.registry import register
 from discreet.curator.ledger.verify import verified
 from discreet.curator.policy.reading import read_policy
 from discreet.curator.policy.registration import registration
+from discreet.engines.state import Watched
 from discreet.errors import ChangedDataError, EngineError, LedgerError
 
 TOTAL = "SELECT COUNT(*) AS n FROM payroll"
@@ -364,6 +366,44 @@ def test_a_file_that_changes_whenever_it_is_opened_is_not_asked(folder, monkeypa
         with pytest.raises(EngineError, match="are being changed; nothing was charged"):
             curator.ask(TOTAL, epsilon="0.1")
         assert spent(curator)["staff"] == "epsilon 0"
+
+
+def test_a_file_that_was_another_while_it_was_read_is_not_used(folder):
+    """It has come back, and its time with it."""
+    faults = []
+    with Curator(folder / "policy.toml", on_fault=faults.append) as curator:
+        engine = curator._asking(TOTAL, None, None).engine
+        run = engine.run
+
+        def meanwhile(*what, **how):
+            back = aside(folder)
+            replaced(folder)
+            found = run(*what, **how)
+            back()
+            return found
+
+        engine.run = meanwhile
+        found = curator.ask(TOTAL, epsilon="0.5", analyst="alice").release["n"][0]
+        assert abs(found) < 200  # noise: below 1e-40
+        assert [type(fault) for fault in faults] == [ChangedDataError]
+
+
+def test_a_file_system_that_makes_up_numbers_is_asked_all_the_same(folder, monkeypatch):
+    """Each look at a file sees another number; its size and its time are what they are."""
+    numbers = count()
+    now = Watched.now
+
+    def look(watched):
+        seen = now(watched)
+        return seen and seen._replace(which=((0, next(numbers), 0),))
+
+    monkeypatch.setattr(Watched, "now", look)
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(TOTAL, epsilon="0.1")
+        assert curator.ask(TOTAL, epsilon="0.5").release["n"][0] > 200  # noise: below 1e-40
+        touched(folder)
+        with pytest.raises(ChangedDataError):
+            curator.ask(TOTAL, epsilon="0.6")
 
 
 def test_a_folder_that_is_a_value_is_part_of_the_data(folder):

@@ -82,6 +82,8 @@ class Asking(Questions):
 
     opened: Seen | None = None
     agreed: Seen | None = None
+    _steady = False
+    """Whether two looks at the same files see the same: some file systems make up numbers."""
 
     def __init__(
         self,
@@ -145,7 +147,9 @@ class Asking(Questions):
         schema, engine = self._bind()
         self.watched = Watched(engine.files) if engine.files else None
         after = None if self.watched is None else self.watched.now()
-        self.opened = after if before == after else None
+        self.opened = None
+        if before is not None and after is not None and before.state == after.state:
+            self.opened, self._steady = after, before == after
         return schema, engine
 
     def _base_on(self, schema: Schema) -> None:
@@ -157,7 +161,10 @@ class Asking(Questions):
     def _as_agreed(self) -> None:
         """Refuse what was read of files that were changed meanwhile."""
         agreed, watched = self.agreed, self.watched
-        if agreed is not None and watched is not None and watched.now() != agreed:
+        if agreed is None or watched is None:
+            return
+        seen = watched.now()
+        if seen is None or seen.state != agreed.state or (self._steady and seen != agreed):
             raise ChangedDataError("the files of the data were changed while they were read")
 
     @contextmanager
