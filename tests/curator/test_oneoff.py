@@ -6,6 +6,7 @@ import shutil
 import duckdb
 import pytest
 
+from discreet.curator.ledger import tables
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.verify import verified
 from discreet.curator.oneoff import open_file, orphans
@@ -177,6 +178,20 @@ def test_a_file_that_is_renamed_with_its_ledger_keeps_its_budget(file):
         assert left(curator) == "epsilon 9"
         curator.ask(COUNT.replace("staff", "renamed"), epsilon=2)
         assert left(curator) == "epsilon 7"
+        verified(curator.ledger)
+
+
+def test_a_ledger_that_was_never_finished_is_made(file, monkeypatch):
+    """Who made it was killed: there is a head file of one line, and a database without tables."""
+    with monkeypatch.context() as killed:
+        killed.setattr(tables, "make", lambda *_: os._exit(9))
+        if not (child := os.fork()):  # pragma: no cover - it dies
+            open_file(file, columns={"dept": ["a", "b"]})
+        os.waitpid(child, 0)
+    assert file.with_name("staff.csv.ledger").exists()
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        assert curator.is_new
+        curator.ask(COUNT, epsilon=1)
         verified(curator.ledger)
 
 

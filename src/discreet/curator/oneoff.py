@@ -25,7 +25,7 @@ from discreet.curator.asking import Asking
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Limit, limit_of
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.registry import register
+from discreet.curator.ledger.registry import opened_or_made, register
 from discreet.curator.policy.model import Dataset, Defaults, Family, Policy
 from discreet.curator.policy.model import Ledger as Place
 from discreet.curator.policy.registration import registration
@@ -77,9 +77,9 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
         unit = PerPerson(person, max_rows=max_rows, max_groups=max_groups)
     elif max_rows is not None or max_groups is not None:
         raise ParameterError("max_rows", max_rows, "needs person: the column that names them")
-    is_new = not Path(place.address).exists()
-    ledger = (Ledger.create if is_new else Ledger)(place.address, head=place.head)
+    ledger = opened_or_made(place.address, place.head)
     try:
+        is_new = not ledger.accounts
         limit = _limit(ledger, budget)
         dataset = Dataset(
             name=_name(file, table), family=_FAMILY, source=str(file), table=table,

@@ -33,6 +33,7 @@ from typing import Self
 
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.chain import START, Head
+from discreet.curator.ledger.unfinished import is_at
 from discreet.curator.ledger.values import Account
 from discreet.errors import LedgerError
 
@@ -213,6 +214,11 @@ class Anchor:
             if number not in there and self.spent(number) != NOTHING:
                 raise _changed(f"account {number} had spent something and is gone")
         self.advance(head, {account.id: account.spent for account in accounts})
+
+    @property
+    def is_there(self) -> bool:
+        """Whether this is still the file of its path."""
+        return is_at(self._file, self.path)
 
     @property
     def accounts(self) -> int:

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from discreet import private
 from discreet.curator.ledger import tables as t
+from discreet.curator.ledger import unfinished
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.at_once import Write, once_in, reserve_at_once, store_at_once
@@ -87,15 +88,21 @@ class Ledger:
         """Make a new, empty ledger; refuses where there is one, or was one."""
         text = str(address)
         place = head_path(text, head)
-        if not _is_postgres(text) and Path(text).exists():
+        file = None if _is_postgres(text) else Path(text)
+        unfinished.clear(place, partial(_is_empty, text), file)
+        if file is not None and file.exists():
             raise LedgerError(f"{Path(text).name} exists; it is opened, not made anew")
         uid = uuid.uuid4().hex
         anchor = Anchor.create(place, uid)
         try:
-            _make(text, uid, clock)
+            with anchor.locked():
+                if not anchor.is_there:  # it was taken for what somebody had left
+                    raise LedgerError("somebody else makes this ledger, too; nothing was changed")
+                _make(text, uid, clock)
         except BaseException:
+            if anchor.is_there:
+                place.unlink()
             anchor.close()
-            place.unlink(missing_ok=True)
             raise
         anchor.close()
         return cls(text, head=place, clock=clock)
@@ -476,6 +483,13 @@ def head_path(address: str, head: str | Path | None) -> Path:
 
 def _is_postgres(address: str) -> bool:
     return address.startswith(("postgresql://", "postgres://"))
+
+
+def _is_empty(address: str) -> bool:
+    if not _is_postgres(address):
+        return unfinished.has_no_table(Path(address))
+    with closing(Database(address)) as database:
+        return t.is_empty(database)
 
 
 def _make(address: str, uid: str, clock: Callable[[], datetime]) -> None:

@@ -312,6 +312,14 @@ def make(database: Database, uid: str, first: Entry) -> None:
         connection.execute(insert(entry), first._asdict())
 
 
+def is_empty(database: Database) -> bool:
+    """Whether a database holds no ledger."""
+    from sqlalchemy import inspect  # noqa: PLC0415 - with the database
+
+    with database.defining(alone=False) as connection:
+        return not inspect(connection).has_table(ledger.name)
+
+
 def migrate(database: Database) -> None:
     """Bring the tables of an older version up to date, in one transaction."""
     from sqlalchemy import inspect  # noqa: PLC0415 - with the database
