@@ -85,6 +85,18 @@ def test_a_folder_that_is_not_ours_alone_is_not_used(tmp_path, monkeypatch, ther
     other = spills(monkeypatch, tmp_path)
     assert (other.parent, other.stat().st_mode & 0o777) == (tmp_path, 0o700)
     assert other != first
+    assert there == "another's" or spills(monkeypatch, tmp_path) == other, "one is enough"
+
+
+def test_a_folder_instead_is_looked_at_each_time(tmp_path, monkeypatch):
+    """Old folders are removed by systems, and then anybody may make one of that name."""
+    spills(monkeypatch, tmp_path).chmod(0o755)
+    other = spills(monkeypatch, tmp_path)
+    other.rmdir()
+    other.mkdir(0o755)
+    again = spills(monkeypatch, tmp_path)
+    assert again != other
+    assert again.stat().st_mode & 0o777 == 0o700
 
 
 def test_no_folder_is_needed_where_nothing_is_spilled(tmp_path, monkeypatch):

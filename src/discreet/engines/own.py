@@ -72,6 +72,10 @@ def own(
     return connection
 
 
+_others: dict[Path, Path] = {}
+"""Folders of this process, by those that it cannot use."""
+
+
 def _closed() -> Path:
     """A folder that only this user may enter; those that DuckDB makes are open to everybody.
 
@@ -82,11 +86,22 @@ def _closed() -> Path:
     with suppress(OSError):
         place.mkdir(0o700)
     with suppress(OSError):
-        about = place.lstat()
-        if stat.S_ISDIR(about.st_mode) and about.st_uid == user and not about.st_mode & 0o077:
+        if _is_ours(place, user):
             return place
-        return Path(tempfile.mkdtemp(prefix="discreet-"))  # this one is not ours alone
+        other = _others.get(place)
+        if other is None or not _is_ours(other, user):
+            other = _others[place] = Path(tempfile.mkdtemp(prefix="discreet-"))
+        return other
     return place  # nothing can be written here, and DuckDB will say so if it has to
+
+
+def _is_ours(place: Path, user: int) -> bool:
+    """Whether a folder is there that only this user may enter."""
+    try:
+        about = place.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == user and not about.st_mode & 0o077
 
 
 def quoted(text: str) -> str:
