@@ -95,7 +95,7 @@ def test_files_that_change_under_their_version_are_told_by_all_who_would_use_the
     for who in ((), ("--as", "alice")):
         refused = run("ask", "policy.toml", COUNT, "--epsilon", "0.2", *who, code=5).stderr
         assert "Nothing was charged" in refused
-        assert "--same-data payroll" in refused
+        assert "`discreet register policy.toml --same-data payroll`" in " ".join(refused.split())
     assert "new version in the policy" in run("register", "policy.toml", code=4).stderr
     checked = run("check", "policy.toml")
     assert "have changed since they were noted as version '2024-12'" in checked.stderr

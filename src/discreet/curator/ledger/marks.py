@@ -19,6 +19,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any, NamedTuple
 
 from discreet.curator.ledger.chain import canonical, new_salt
@@ -125,5 +126,5 @@ def changed_words(data: Data) -> str:
         f"{data.version!r}, and answers from different rows must not be taken for answers from the "
         "same. If the rows are others, give the data a new version in the policy and register it. "
         "If they are the same (the files were copied or touched), say so: `discreet register "
-        f"--same-data {data.part}`"
+        f"policy.toml --same-data {quote(data.part)}`"
     )
