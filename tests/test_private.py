@@ -74,6 +74,29 @@ def test_a_link_is_followed_to_the_files_beside_the_database(tmp_path):
     assert rights(tmp_path / "there/x") == rights(tmp_path / "there/x-wal") == 0o600
 
 
+@pytest.mark.parametrize(
+    ("said", "after"), [(0o600, 0o600), (0o660, 0o660), (0o664, 0o660), (0o640, 0o640)]
+)
+def test_a_group_is_given_what_it_may_do_with_the_file_that_says_so(tmp_path, said, after):
+    (tmp_path / "said").touch()
+    (tmp_path / "said").chmod(said)
+    private.make(tmp_path / "x")
+    with (tmp_path / "x").open("rb") as file:
+        private.give_as(tmp_path / "said", file.fileno())
+    assert rights(tmp_path / "x") == after
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to a group")
+def test_another_group_is_given_nothing(tmp_path):
+    (tmp_path / "said").touch()
+    (tmp_path / "said").chmod(0o660)
+    os.chown(tmp_path / "said", 0, 54321)
+    private.make(tmp_path / "x")
+    with (tmp_path / "x").open("rb") as file:
+        private.give_as(tmp_path / "said", file.fileno())
+    assert rights(tmp_path / "x") == 0o600
+
+
 def test_what_is_not_there_or_not_ones_own_stays(tmp_path, monkeypatch):
     (tmp_path / "x").touch()
     (tmp_path / "x").chmod(0o644)

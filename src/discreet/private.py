@@ -17,7 +17,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["keep_as", "make"]
+__all__ = ["give_as", "keep_as", "make"]
 
 _BESIDE = ("", "-wal", "-shm")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -46,6 +46,19 @@ def keep_as(other: str | Path, path: str | Path) -> None:
         never = _OTHERS & ~Path(other).stat().st_mode
         for beside in _BESIDE:
             _take(Path(f"{real}{beside}"), never)
+
+
+def give_as(other: str | Path, file: int) -> None:
+    """Let the group do with a new file what it may do with another one of the same group.
+
+    Args:
+        other: the file that says what the group may do.
+        file: one's own, open.
+    """
+    with suppress(OSError):
+        about, said = os.fstat(file), Path(other).stat()
+        if about.st_gid == said.st_gid:
+            os.fchmod(file, stat.S_IMODE(about.st_mode) | said.st_mode & stat.S_IRWXG)
 
 
 def _take(path: Path, rights: int) -> None:

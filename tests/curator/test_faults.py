@@ -33,3 +33,15 @@ def test_faults_do_not_fill_the_disk(tmp_path, monkeypatch):
         assert len(kept) == 2
         assert all(path.stat().st_size < 30_000 for path in kept)
         assert all(path.stat().st_mode & 0o777 == 0o600 for path in kept)
+
+
+def test_who_shares_the_ledger_shares_its_faults(tmp_path):
+    """Else the failures of all but the first to fail would be lost."""
+    Ledger.create(tmp_path / "x.ledger").close()
+    (tmp_path / "x.ledger.head").chmod(0o660)
+    with Ledger(tmp_path / "x.ledger") as ledger:
+        note_fault(ledger, OSError("the first"))
+        assert faults_path(ledger).stat().st_mode & 0o777 == 0o660
+        faults_path(ledger).chmod(0o600)
+        note_fault(ledger, OSError("the second"))
+        assert faults_path(ledger).stat().st_mode & 0o777 == 0o600, "its owner decided"

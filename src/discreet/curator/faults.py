@@ -1,7 +1,7 @@
 """Failures that an analyst is not shown: written down for the owner, beside the head file.
 
 Who can make something fail cannot fill the disk: a line is cut, and of the lines only the last two
-files' worth are kept.
+files' worth are kept. A group that shares the head file shares this one.
 
 Tested by tests/curator/test_faults.py
 """
@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from discreet import private
 from discreet.curator.ledger.ledger import Ledger
 
 __all__ = ["faults", "note_fault"]
@@ -41,6 +42,8 @@ def note_fault(ledger: Ledger, fault: BaseException) -> None:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     file = os.open(faults_path(ledger), flags, 0o600)
     try:
+        if not os.fstat(file).st_size:  # it is new: who shares the ledger has to write it, too
+            private.give_as(ledger.head_path, file)
         os.write(file, line.encode(errors="backslashreplace"))
         full = os.fstat(file).st_size > LARGEST
     finally:
