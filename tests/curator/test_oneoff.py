@@ -2,11 +2,12 @@
 
 import os
 import shutil
+import subprocess
+import sys
 
 import duckdb
 import pytest
 
-from discreet.curator.ledger import tables
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.verify import verified
 from discreet.curator.oneoff import open_file, orphans
@@ -181,13 +182,18 @@ def test_a_file_that_is_renamed_with_its_ledger_keeps_its_budget(file):
         verified(curator.ledger)
 
 
-def test_a_ledger_that_was_never_finished_is_made(file, monkeypatch):
+_KILLED = """
+import os, sys
+from discreet.curator.ledger import tables
+from discreet.curator.oneoff import open_file
+tables.make = lambda *_: os._exit(9)
+open_file(sys.argv[1], columns={"dept": ["a", "b"]})
+"""
+
+
+def test_a_ledger_that_was_never_finished_is_made(file):
     """Who made it was killed: there is a head file of one line, and a database without tables."""
-    with monkeypatch.context() as killed:
-        killed.setattr(tables, "make", lambda *_: os._exit(9))
-        if not (child := os.fork()):  # pragma: no cover - it dies
-            open_file(file, columns={"dept": ["a", "b"]})
-        os.waitpid(child, 0)
+    subprocess.run([sys.executable, "-c", _KILLED, str(file)], check=False)
     assert file.with_name("staff.csv.ledger").exists()
     with open_file(file, columns={"dept": ["a", "b"]}) as curator:
         assert curator.is_new
