@@ -7,7 +7,7 @@ import pytest
 from tests.engines.test_duckdb import counts
 
 from discreet.engines.duckdb import DuckDB
-from discreet.errors import ParameterError
+from discreet.errors import EngineError, ParameterError
 from discreet.query.schema import Boolean, Bounds, Dates, FreeText, Keys
 
 
@@ -83,3 +83,22 @@ def test_a_delimiter_is_one_letter(tmp_path, delimiter):
     (tmp_path / "rows.csv").write_text("a;b\n1;2\n")
     with pytest.raises(ParameterError, match="one letter"):
         DuckDB.from_files([tmp_path / "rows.csv"], kind="csv", delimiter=delimiter)
+
+
+def test_columns_of_a_file_that_has_changed_are_not_taken_for_others(tmp_path):
+    """They are known by their place, and another file may have them in another order."""
+    path, said = tmp_path / "x.csv", Keys(["1", "2"])
+    path.write_text("a,b\n1,2\n")
+    engine = DuckDB.from_files([path], kind="csv")
+    assert counts(engine, "a", said) == {"1": 1}
+    path.write_text("a,b\n1,2\n1,2\n")
+    assert counts(engine, "a", said) == {"1": 2}, "more rows are no other columns"
+    path.write_text("b,a\n2,1\n2,1\n2,1\n")
+    with pytest.raises(EngineError, match="columns of the files have changed"):
+        counts(engine, "a", said)
+    path.write_text("")
+    with pytest.raises(EngineError, match="could not be read any more"):
+        counts(engine, "a", said)
+    path.write_text("a,b\n1,2\n")
+    assert counts(engine, "a", said) == {"1": 1}
+    engine.close()

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sqlglot import exp
 
 from discreet.engines.dialects import name
-from discreet.errors import ParameterError
+from discreet.errors import EngineError, ParameterError
 
-__all__ = ["check_names", "csv_relation", "header"]
+__all__ = ["Names", "check_names", "csv_relation", "header"]
 
 _LONGEST_LINE = 1 << 24
 
@@ -52,6 +52,39 @@ def header(files: Sequence[str], delimiter: str) -> list[str]:
         found = names
     check_names(found or [])
     return found or []
+
+
+class Names:
+    """The names in the first lines, as long as these are what they were.
+
+    Columns are known by their place. A file that another took the place of may have them in another
+    order, and then its numbers would be taken for those of other columns.
+
+    Args:
+        files: the files.
+        delimiter: what stands between the names.
+        identity: tells whether the files are still the same.
+    """
+
+    def __init__(
+        self, files: Sequence[str], delimiter: str, identity: Callable[[], object]
+    ) -> None:
+        self._files, self._delimiter, self._identity = files, delimiter, identity
+        self._seen = identity()
+        self.known = header(files, delimiter)
+
+    def insist(self) -> None:
+        """Refuse files that have other names now; EngineError."""
+        now = self._identity()
+        if now == self._seen:
+            return
+        try:
+            same = header(self._files, self._delimiter) == self.known
+        except ParameterError as error:
+            raise EngineError("the files could not be read any more") from error
+        if not same:
+            raise EngineError("the columns of the files have changed since they were opened")
+        self._seen = now
 
 
 def csv_relation(listed: exp.Expr, names: Sequence[str], delimiter: str) -> exp.Expr:

@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from discreet.engines.base import Engine, Hashing
 from discreet.engines.compile import Cleaned, columns_used, statement
-from discreet.engines.delimited import check_names, csv_relation, header
+from discreet.engines.delimited import Names, check_names, csv_relation
 from discreet.engines.dialects import column, name
 from discreet.engines.kept import Files, Rows
 from discreet.engines.own import SESSION, failing, own, quoted
@@ -76,6 +76,7 @@ class DuckDB(Engine):
     """
 
     dialect = "duckdb"
+    _names: Names | None = None
 
     def __init__(
         self,
@@ -127,16 +128,18 @@ class DuckDB(Engine):
         if not files:
             raise ParameterError("paths", None, "needs at least one file")
         listed: exp.Expr = exp.Array(expressions=[exp.Literal.string(file) for file in files])
+        rows = Files.of(files, kind, threads)
+        names = None
         if kind == "csv":
             between = delimiter or ("\t" if ".tsv" in Path(files[0]).name.lower() else ",")
-            relation = csv_relation(listed, header(files, between), between)
+            names = Names(files, between, rows.identity)
+            relation = csv_relation(listed, names.known, between)
         else:
             relation = _function("read_parquet", listed)
         with failing("the files could not be read"):
             connection = own(files, threads=threads)
-            rows = Files.of(files, kind, threads)
             engine = cls(connection, relation, files=rows, hashing=hashing, key=key)
-            engine.files = files
+            engine.files, engine._names = files, names
             if kind == "parquet":
                 engine._check_parquet(listed, files)
         return engine
@@ -258,6 +261,8 @@ class DuckDB(Engine):
         seconds: float | None = None,
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order; a progress bar where one is asked for."""
+        if self._names is not None:
+            self._names.insist()
         over, rows = self._over_kept(request.schema), None
         if self._files is not None and over is not None:
             rows = self._files.rows(over.of.text)

@@ -100,7 +100,7 @@ class Files:
 
     def rows(self, text: str) -> Rows | None:
         """The kept rows of a SELECT, if the files are as they were; else they may be kept later."""
-        now = self._identified()
+        now = self.identity()
         with self._lock:
             if now != self._identity or now is None:
                 self._identity, self._kept, self._asked = now, {}, {}
@@ -115,7 +115,7 @@ class Files:
 
     def there(self) -> bool:
         """Whether all files are there."""
-        return self._identified() is not None
+        return self.identity() is not None
 
     def forget(self, rows: Rows) -> None:
         """Let go of rows that something failed with."""
@@ -128,7 +128,7 @@ class Files:
         if reading is not None:
             reading.join()
 
-    def _identified(self) -> Identity | None:
+    def identity(self) -> Identity | None:
         """What tells whether the files are still the same; None if one is not there."""
         try:
             found = [os.stat(path) for path in self._paths]  # noqa: PTH116 - many a second
@@ -151,7 +151,7 @@ class Files:
             made = self._made(text, sum(size for _, _, size, *_ in before))
         except Exception:  # noqa: BLE001 - the files are read by every question, then
             made = None
-        after = self._identified()
+        after = self.identity()
         with self._lock:
             self._reading = None
             if before != after or before != self._identity:
