@@ -89,8 +89,7 @@ def _books(curator):
 
 
 @pytest.fixture(params=FAMILIES)
-def twins(request, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
+def twins(request, tmp_path):
     text = f"{POLICY}\n[analyst.carol.allowance.staff]\nepsilon = 1\n"
     text = text.replace("epsilon = 3", FAMILIES[request.param])
     for name in ("one", "two"):

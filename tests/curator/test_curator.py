@@ -640,9 +640,7 @@ def test_a_refusal_after_a_search_says_what_was_charged(folder):
         assert "found" not in str(refused.value)
 
 
-def test_a_search_that_found_nothing_is_not_paid_twice(folder, monkeypatch):
-    """False alarm: one in 10^12, where a search itself allows one in 100."""
-    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
+def test_a_search_that_found_nothing_is_not_paid_twice(folder):
     renewed(folder, "id,dept,pay,bonus\n1,a,5,\n")
     with Curator(folder / "policy.toml") as curator:
         for _ in range(2):

@@ -13,12 +13,8 @@ AVG = "SELECT AVG(bonus) AS s FROM payroll"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """4,000 people, of whom bounds and rows are found at epsilon 0.1 and 0.2.
-
-    False alarm: one in 10^12, where a search itself allows one in 100.
-    """
-    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
+def folder(tmp_path):
+    """4,000 people, of whom bounds and rows are found at epsilon 0.1 and 0.2."""
     write_rows(tmp_path / "payroll.csv", people=4000)
     changed(tmp_path, ROWS, ("epsilon = 3", "epsilon = 10"), text=POLICY)
     Curator.register(tmp_path / "policy.toml")

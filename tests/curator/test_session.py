@@ -252,9 +252,7 @@ def test_finding_bounds_is_paid_for_and_said():
     assert str(session.left) == "epsilon 0.5"  # found once
 
 
-def test_finding_nothing_is_said_and_stays_paid(monkeypatch):
-    """False alarm: one in 10^12, where a search itself allows one in 100."""
-    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
+def test_finding_nothing_is_said_and_stays_paid():
     columns = COLUMNS | {"salary": dp.Bounds.find(epsilon="0.5")}
     session = table([], columns=columns).session(epsilon=2)
     with pytest.raises(dp.NothingFoundError, match="was spent"):
@@ -262,9 +260,8 @@ def test_finding_nothing_is_said_and_stays_paid(monkeypatch):
     assert str(session.left) == "epsilon 1.5"
 
 
-def test_an_analyst_who_finds_nothing_is_answered_under_public_bounds(monkeypatch):
-    """As above: nobody can tell an empty table from one that was not read."""
-    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
+def test_an_analyst_who_finds_nothing_is_answered_under_public_bounds():
+    """Nobody can tell an empty table from one that was not read."""
     columns = COLUMNS | {"salary": dp.Bounds.find(epsilon="0.5")}
     session = table([], columns=columns).session(epsilon=2, audience="analyst")
     answer = session.ask("SELECT AVG(salary) AS m FROM t", epsilon="0.5")
@@ -276,9 +273,8 @@ def test_an_analyst_who_finds_nothing_is_answered_under_public_bounds(monkeypatc
 
 
 @pytest.mark.parametrize("broken", ["fails", "tells nonsense"])
-def test_what_a_failed_search_left_stays_until_another_is_paid(monkeypatch, broken):
+def test_what_a_failed_search_left_stays_until_another_is_paid(broken):
     """As above, where the engine comes back. At epsilon 50 a bin is off by one with exp(-50)."""
-    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
     unit = dp.PerPerson("person_id", max_rows="find", find_epsilon=50)
     columns = COLUMNS | {"salary": dp.Bounds.find(epsilon=50)}
     told = []
@@ -307,9 +303,8 @@ def test_what_a_failed_search_left_stays_until_another_is_paid(monkeypatch, brok
     assert str(session.left) == "epsilon 96"
 
 
-def test_an_owner_pays_for_every_search_that_found_nothing(monkeypatch):
+def test_an_owner_pays_for_every_search_that_found_nothing():
     """It has looked at the data each time."""
-    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
     columns = COLUMNS | {"salary": dp.Bounds.find(epsilon="0.5")}
     session = table([], columns=columns).session(epsilon=2)
     for left in ("1.5", "1"):

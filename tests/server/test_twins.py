@@ -27,10 +27,9 @@ NOTES = "SELECT note, COUNT(*) AS n FROM t GROUP BY note"
 
 @pytest.fixture(scope="module")
 def patch():
-    """Searches find what is there and no noise, but for once in 10^12; else once in 100."""
+    """Passwords that take no time."""
     with pytest.MonkeyPatch.context() as made:
         weak(made)
-        made.setattr("discreet.curator.find.RISK", 10**12)
         yield made
 
 

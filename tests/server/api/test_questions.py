@@ -16,7 +16,6 @@ from discreet.errors import QueryError
 def surely(tmp_path, monkeypatch):
     """A search that finds what is there and no noise, but for once in 10^12."""
     weak(monkeypatch)
-    monkeypatch.setattr("discreet.curator.find.RISK", 10**12)
     text = POLICY.replace("find = true, epsilon = 0.1", "find = true, epsilon = 0.5")
     with running(prepared(tmp_path, text, people=2000)) as made:
         yield made
