@@ -135,8 +135,9 @@ def test_nothing_leaves_its_card_and_no_choice_is_cut(browser):
         " e.closest('.card').getBoundingClientRect().right + 1).map((e) => e.outerHTML)"
     )
     cut = (
-        "return [...document.querySelectorAll('#columns select')].filter((e) => {"
-        "const twin = e.cloneNode(true); twin.style.width = 'max-content'; e.after(twin);"
+        "return [...document.querySelectorAll('main select')].filter((e) => {"
+        "const twin = e.cloneNode(true); twin.style.cssText ="
+        " 'position: absolute; width: max-content; max-width: none'; e.after(twin);"
         "const cut = twin.offsetWidth > e.offsetWidth + 1; twin.remove(); return cut; }).length"
     )
     for width in (390, 1280):
