@@ -153,6 +153,7 @@ def test_a_refusal_has_an_offer_that_can_be_taken(registered, run):
     found = run(*words, code=3)
     assert "nothing was charged" in found.stderr
     assert "With epsilon 1 it could be answered: count within" in found.stderr
+    assert "(--with-what-is-left asks it)" in found.stderr
     found = run(*words, "--with-what-is-left")
     assert "charged epsilon 1 · left epsilon 0 of 1" in found.stderr
 
@@ -415,7 +416,7 @@ def test_nothing_is_retired_unasked(here, run, monkeypatch):
     (here / "policy.toml").write_text((here / "policy.toml").read_text() + OTHER)
     run("register", "policy.toml")
     found = run("retire", "policy.toml", "payroll", code=2).stderr
-    assert "This ends payroll and health for good. Left is staff: epsilon 3 of 3." in found
+    assert "This ends payroll and health for good. Left is staff: epsilon 3 of 3;" in found
     monkeypatch.setattr("discreet.cli.curating._somebody_is_there", lambda: True)
     for answer, code in ((False, 1), (True, 0)):
         monkeypatch.setattr("discreet.cli.curating._confirmed", lambda _, said=answer: said)

@@ -34,6 +34,30 @@ def test_a_new_ledger_is_told_and_so_is_one_whose_file_is_gone(here, run):
     assert "warning" not in run("count", "renamed.csv", "--epsilon", "0.5").stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("count", "payroll.csv", "--by", "team", "--keys", "A,B", "--epsilon", "1"),
+        ("count", "payroll.csv", "--epsilon", "nan"),
+        ("count", "payroll.csv", "--within", "-1"),
+        ("count", "payroll.csv", "--epsilon", "1", "--budget", "inf"),
+        ("sql", "payroll.csv", "SELECT FROM", "--epsilon", "1"),
+        ("publish", "payroll.csv", "salary", "--range", "salary=0:400000", "--epsilon", "0"),
+        ("publish", "payroll.csv", "pay", "--range", "pay=0:400000", "--epsilon", "1"),
+        ("count", "empty.csv", "--epsilon", "1"),
+        ("count", "folder", "--epsilon", "1"),
+    ],
+)
+def test_a_slip_in_the_first_question_fixes_no_budget(words, here, run):
+    """The total of a new ledger stays: who mistypes a column must still be able to say it."""
+    (here / "folder").mkdir()
+    (here / "empty.csv").write_text("")
+    assert "made" not in run(*words, code=2).stderr
+    assert not list(here.glob("*.ledger*"))
+    found = run("count", "payroll.csv", "--epsilon", "1", "--budget", "3").stderr
+    assert "left epsilon 2 of 3" in found
+
+
 def test_asking_again_is_free_and_gives_the_same(here, run):
     first, second = run(*COUNT, "--epsilon", "1"), run(*COUNT, "--epsilon", "1")
     assert first.stdout == second.stdout

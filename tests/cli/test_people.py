@@ -161,6 +161,7 @@ def test_who_is_not_in_the_policy_yet_is_told(registered, run):
     assert "zoe is no analyst of the policy yet" in found.stderr
     assert "no dataset x yet" in found.stderr
     assert found.stdout == "zoe is an analyst.\n"
+    assert "no dataset x yet" in run("key", "make", "policy.toml", "zoe", "--datasets", "x").stderr
     found = run("people", "add", "policy.toml", "olga", "--role", "owner", "--no-password")
     assert not found.stderr
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -56,6 +57,30 @@ def test_a_machine_is_told_everything_in_one_line(tmp_path, monkeypatch):
     assert len(owner["password"]) > 8
     again = json.loads(CliRunner().invoke(app, ["serve", "new.toml", "--json"]).stdout)
     assert again["people"] == again["made"] == []
+
+
+def test_nobody_is_made_whose_password_is_not_shown(tmp_path, monkeypatch):
+    """A first start at a port that is taken: the next one makes the owner, and tells."""
+    from discreet.server import run as running
+
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        found = CliRunner().invoke(app, ["serve", "new.toml", "--port", str(port)])
+    assert found.exit_code == 2
+    assert "cannot be listened at" in found.stderr
+    monkeypatch.setattr(running, "run", lambda service, *, started: started("http://there"))
+    found = CliRunner().invoke(app, ["serve", "new.toml", "--port", "0"])
+    assert "Sign in as curator with this password" in found.stdout
+
+
+@pytest.mark.parametrize("port", ["-1", "65536"])
+def test_a_port_that_is_none_makes_nothing(port, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(app, ["serve", "new.toml", "--port", port])
+    assert found.exit_code == 2
+    assert "--port must be at " in found.stderr
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,11 @@ def test_words_of_the_other_units():
     assert said(UNITS["found"]) == [
         "How many rows of a person count is found privately, for epsilon 1/3."
     ]
+    one = PerPerson("p", max_rows=1, max_groups=1)
+    assert said(one) == [
+        "At most 1 row of a person counts in each group of a question.",
+        "A person counts in at most 1 group of a question.",
+    ]
     assert said(UNITS["public people"]) == [
         "At most 2 rows of a person count in a question.",
         "Groups of up to 2 people are protected together.",

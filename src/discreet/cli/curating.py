@@ -484,10 +484,10 @@ def _sure(curator: Curator, dataset: str, block: str | None) -> None:
     left = ", ".join(f"{name}: {left_words(held[name])}" for name in names)
     families = {one.family for one in curator.policy.datasets.values() if one.name == dataset}
     also = [one.name for one in curator.policy.datasets.values() if one.family in families]
-    about = f"This ends {' and '.join(also)} for good. Left is {left}."
+    about = f"This ends {' and '.join(also)} for good. Left is {left}"
     if not _somebody_is_there():
         raise ParameterError("--yes", None, f"must be said where nobody can be asked. {about}")
-    if not _confirmed(f"{about} Retire it?"):
+    if not _confirmed(f"{about}. Retire it?"):
         raise typer.Abort
 
 

@@ -188,6 +188,8 @@ def _purposeful(error: DiscreetError, *, owner: bool) -> _Complaint:
     if isinstance(error, ParameterError) and error.name == "source" and not owner:
         words = _NOT_THERE  # it names a place on the owner's machine
     told = error.told if isinstance(error, BudgetExceededError) else {}
+    if isinstance(error, BudgetExceededError) and error.could is not None:
+        words += " (--with-what-is-left asks it)"
     return _Complaint(words, *_kind_of(error), told)
 
 

@@ -1,14 +1,17 @@
 """Questions to one bare file: count, sql, histogram.
 
-The file's budget is kept in `<file>.ledger` beside it, so that asking again tomorrow adds up.
+The file's budget is kept in `<file>.ledger` beside it, so that asking again tomorrow adds up. It is
+made for the first question that can be asked: a slip fixes no budget.
 `--no-ledger` has to be said, and warns.
 Tested by tests/cli/test_files.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +25,7 @@ from discreet.errors import ParameterError, QueryError
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
     from discreet.curator.oneoff import OfFile
+    from discreet.curator.questions import Questions
     from discreet.query.build import Query
     from discreet.query.schema import Declared
     from discreet.table import Table
@@ -182,7 +186,8 @@ def _ask(
             raise ParameterError("--report", str(out.report), problem)
         show_answer(_forgotten(file, known, columns, question, cost), out)
         return
-    with opened(file, known, columns, cost.budget) as curator:
+    tried = partial(_priced, question=question, cost=cost)
+    with opened(file, known, columns, cost.budget, tried=tried) as curator:
         name = next(iter(curator.policy.datasets))
         answer = answered(
             curator, None,
@@ -194,11 +199,25 @@ def _ask(
     show_answer(answer, out)
 
 
-def opened(file: str, known: Known, columns: Columns, budget: str | None) -> Curator:
-    """A curator of the file, whose ledger lies beside it."""
+def opened(
+    file: str, known: Known, columns: Columns, budget: str | None, *,
+    tried: Callable[[Questions], object],
+) -> Curator:  # fmt: skip
+    """A curator of the file, whose ledger lies beside it.
+
+    Args:
+        file: the data.
+        known: what is known of them.
+        columns: what is known of their columns.
+        budget: of a new ledger.
+        tried: what is looked at before a ledger is made, whose budget stays; it raises what is
+            wrong.
+    """
     from discreet.curator.oneoff import open_file  # noqa: PLC0415
 
     _there(file)
+    if not Path(f"{Path(file).resolve()}.ledger").exists():
+        _look(file, known, columns, budget, tried)
     made = open_file(
         file, columns=columns, person=known.person, max_rows=known.max_rows,
         max_groups=known.max_groups, budget=budget, table=known.table, options=known.options,
@@ -206,6 +225,36 @@ def opened(file: str, known: Known, columns: Columns, budget: str | None) -> Cur
     if made.is_new:
         _tell_new(file, made)
     return made
+
+
+def _look(
+    file: str, known: Known, columns: Columns, budget: str | None,
+    tried: Callable[[Questions], object],
+) -> None:  # fmt: skip
+    """Open the file once, without a ledger: what is wrong is found before one is made."""
+    from discreet.curator.bind import bound  # noqa: PLC0415
+    from discreet.curator.ledger.amounts import limit_of  # noqa: PLC0415
+    from discreet.curator.oneoff import name_of  # noqa: PLC0415
+    from discreet.curator.questions import Questions as Made  # noqa: PLC0415
+
+    if budget is not None:
+        limit_of(epsilon=budget)
+    schema, engine = bound(
+        file, unit=known.unit(), columns=columns, name=name_of(Path(file).resolve(), known.table),
+        table=known.table, options=known.options,
+    )  # fmt: skip
+    with closing(engine):
+        tried(Made(schema, engine))
+
+
+def _priced(questions: Questions, *, question: str | Query, cost: Cost) -> object:
+    """The question with its noise, or the price that it needs: neither where it cannot be asked."""
+    from discreet.curator.questions import target_of  # noqa: PLC0415
+
+    if cost.epsilon is None:
+        return questions.epsilon_for(question, within=cost.within or "", delta=cost.delta)
+    plan = questions.plan(question)
+    return questions.priced(plan, target_of(plan, cost.epsilon, cost.delta, None))
 
 
 def _tell_new(file: str, made: OfFile) -> None:

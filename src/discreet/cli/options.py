@@ -30,6 +30,7 @@ import typer
 
 from discreet.cli.errors import to_an_analyst
 from discreet.errors import ParameterError
+from discreet.exact import whole
 
 if TYPE_CHECKING:
     from discreet.curator.policy.model import Server
@@ -166,12 +167,18 @@ class Listening:
         bool, typer.Option("--behind-proxy", help="TLS ends at a proxy in front of this server.")
     ] = False
 
+    def check(self) -> None:
+        """ParameterError for what no policy could make right."""
+        if self.port is not None:
+            whole(self.port, name="--port", at_least=0, at_most=65_535)
+        if (self.certificate is None) != (self.private_key is None):
+            raise ParameterError("--certificate", None, "goes with --private-key")
+
     def settings(self, server: Server) -> Settings:
         """The settings of a server, with what was said here."""
         from discreet.server.settings import Settings as Made  # noqa: PLC0415
 
-        if (self.certificate is None) != (self.private_key is None):
-            raise ParameterError("--certificate", None, "goes with --private-key")
+        self.check()
         if self.certificate is not None:
             server = replace(server, certificate=self.certificate, private_key=self.private_key)
         return Made(server, behind_proxy=self.behind_proxy).at(self.host, self.port).checked()

@@ -208,9 +208,10 @@ def make(
     Example: [bold]discreet key make policy.toml bob --days 30 --datasets payroll
     --label notebook[/bold]
     """
-    with _opened(where) as (_, access):
+    with _opened(where) as (place, access):
         scope = _listed(datasets)
         text = access.make_key(name, datasets=scope, days=days, label=label, by=OWNER)
+        _warn_of_datasets(place, scope)
         (found,) = (one for one in access.keys(name) if one.id == text.split("_")[1])
     if as_json:
         typer.echo(json.dumps({"key": text, **_key(found)}, indent=2))
@@ -297,8 +298,13 @@ def _warn_of_strangers(place: Place, found: Person) -> None:
         return
     if found.role == "analyst" and found.name not in policy.analysts:
         warn(f"{found.name} is no analyst of the policy yet, and may ask nothing until it says so")
-    for name in found.datasets or ():
-        if name not in policy.datasets:
+    _warn_of_datasets(place, found.datasets)
+
+
+def _warn_of_datasets(place: Place, datasets: Sequence[str] | None) -> None:
+    there = None if place.policy is None else place.policy.datasets
+    for name in datasets or ():
+        if there is not None and name not in there:
             warn(f"the policy has no dataset {name} yet")
 
 

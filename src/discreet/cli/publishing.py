@@ -122,7 +122,11 @@ def publish(  # noqa: PLR0913, PLR0917 - data, what of it, who publishes, a pric
         release = getattr(made, "release", made)
         show_answer(Answer(release, charged=str(session.spent)), out)
         return
-    with opened(source, known, declared, price.budget) as curator:
+    from discreet.curator.ledger.amounts import limit_of  # noqa: PLC0415
+
+    with opened(
+        source, known, declared, price.budget, tried=lambda _: limit_of(epsilon=epsilon)
+    ) as curator:
         show_answer(answered(curator, None, lambda: wanted.made(curator, epsilon)), out)
 
 

@@ -59,7 +59,7 @@ def serve(
     Example: [bold]discreet serve --demo[/bold]
     """
     try:
-        from discreet.server.run import run  # noqa: PLC0415
+        from discreet.server.run import bound, run  # noqa: PLC0415
         from discreet.server.service import Service as Made  # noqa: PLC0415
         from discreet.server.several import run_several  # noqa: PLC0415
     except ImportError as error:
@@ -69,12 +69,14 @@ def serve(
 
     if demo == (policy is not None):
         raise ParameterError("POLICY", None, "or --demo must be said, one of the two")
+    many = whole(processes, name="--processes", at_least=1, at_most=64)
+    listening.check()
     path = _demo() if policy is None else policy
     made = _ready(path)
     for words in made if not as_json else ():
         typer.echo(words)
-    many = whole(processes, name="--processes", at_least=1, at_most=64)
     settings = replace(listening.settings(read_policy(path).server), processes=many).checked()
+    bound(settings).close()  # before somebody is made whose password nobody would see
     service = Made(path, settings=settings)
     password = _first_owner(service)
     people = _people(service) if demo else []

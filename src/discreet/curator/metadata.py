@@ -137,13 +137,19 @@ def _rows_words(unit: PerPerson) -> list[str]:
         cost = shown(unit.find_epsilon)
         words.append(f"How many rows of a person count is found privately, for epsilon {cost}.")
     elif unit.trusted and unit.max_rows is not None:
-        words.append(f"Nobody has more than {unit.max_rows:,} rows.")
+        words.append(f"Nobody has more than {_many(unit.max_rows, 'row')}.")
     elif unit.max_rows is not None:
         where = "in each group of a question" if unit.max_groups is not None else "in a question"
-        words.append(f"At most {unit.max_rows:,} rows of a person count {where}.")
+        count = "counts" if unit.max_rows == 1 else "count"
+        words.append(f"At most {_many(unit.max_rows, 'row')} of a person {count} {where}.")
     if unit.max_groups is not None:
-        words.append(f"A person counts in at most {unit.max_groups:,} groups of a question.")
+        many = _many(unit.max_groups, "group")
+        words.append(f"A person counts in at most {many} of a question.")
     return words
+
+
+def _many(number: int | str, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _column(said: Declared, most: int | None) -> dict[str, Any]:

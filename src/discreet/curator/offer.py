@@ -150,8 +150,7 @@ def offering(
         words += " for the question itself; what had to be found for it is charged, and kept"
     if offer is not None:
         price = offer.target
-        words += f". With {price} it could be answered{offer.errors()} "
-        words += "(--with-what-is-left asks it)"
+        words += f". With {price} it could be answered{offer.errors()}"
         could = price.epsilon if price.epsilon is not None else price.rho
         told["offer"] = offer.to_dict()
     return BudgetExceededError(

@@ -36,7 +36,7 @@ from discreet.errors import ChangedDataError, ParameterError
 from discreet.exact import Exact
 from discreet.query.schema import MOST_ROWS, PerPerson, PerRow, Unit, declared
 
-__all__ = ["DEFAULT_BUDGET", "OfFile", "open_file", "orphans"]
+__all__ = ["DEFAULT_BUDGET", "OfFile", "name_of", "open_file", "orphans"]
 
 DEFAULT_BUDGET = 10
 """The total epsilon of a file for which nobody said another."""
@@ -82,7 +82,7 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
         is_new = not ledger.accounts
         limit = _limit(ledger, budget)
         dataset = Dataset(
-            name=_name(file, table), family=_FAMILY, source=str(file), table=table,
+            name=name_of(file, table), family=_FAMILY, source=str(file), table=table,
             version=_version(ledger, file), unit=unit,
             columns={name: declared(name, said) for name, said in columns.items()},
             lookups={}, row_limit=MOST_ROWS, options=dict(options or {}), blocks={},
@@ -161,7 +161,7 @@ def _named(ledger: Ledger, state: str) -> str:
     return hashlib.sha256(f"{ledger.uid}:{state}".encode()).hexdigest()[:16]
 
 
-def _name(file: Path, table: str | None) -> str:
+def name_of(file: Path, table: str | None) -> str:
     """The file's or table's own name if it is a plain word, else "t"."""
     text = (table or file.name).rpartition(".")[2] if table else file.name.partition(".")[0]
     return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) else "t"

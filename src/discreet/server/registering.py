@@ -198,7 +198,8 @@ def _own_files(service: Service) -> set[Path]:
 def _no_file(name: str, problem: str) -> Problem:
     shown = name[:60] if name.isprintable() else "this name"
     words = f"source {shown!r} {problem}; nothing was changed"
-    return Problem("parameter", words, fix="GET /api/sources tells the files that there are.")
+    fix = "Choose one of the files that the form proposes; GET /api/sources lists them."
+    return Problem("parameter", words, fix)
 
 
 def _located(service: Service, wanted: _Place) -> str:

@@ -170,6 +170,10 @@ BLOCK = '[dataset.d.block.q]\nsource = "q.csv"\nversion = "1"\npeople = "own"\ne
         ((X, "x = { find = true, epsilon = 0.6 }\n"), "Finding bounds costs epsilon 0.6"),
         ((X, 'x = "hidden"\n'), "No column of d can be used"),
         (
+            (X, X + '[dataset.d.lookup.r]\nkey = "k"\nrows = [{ k = "a", z = "b" }]\n'),
+            "No question can join the public table r of d: its key k is no column",
+        ),
+        (
             (X, X + '[family.g]\nepsilon = 1\nneighbours = "replace"\n'),
             "The family g has no dataset.",
         ),

@@ -37,6 +37,16 @@ def test_only_owners_do_it(server):
 def test_what_cannot_be_made_is_said(server):
     assert server.post("/api/keys", {"person": "nobody"}, who="olga").status in (404, 422)
     assert server.post("/api/keys", {"person": "bob", "days": 0}, who="olga").status == 422
+    unknown = {"datasets": ["payrol"]}  # would see nothing, and nobody would know why
+    before = server.get("/api/keys", who="olga").json
+    for path, body in (
+        ("/api/keys", {"person": "bob"}),
+        ("/api/people", {"name": "eve", "role": "analyst"}),
+    ):
+        refused = server.post(path, {**body, **unknown}, who="olga")
+        assert refused.status == 422
+        assert "must be names of datasets: payroll" in refused.json["message"]
+    assert server.get("/api/keys", who="olga").json == before
     short = {"name": "x", "role": "analyst", "password": "short"}
     answer = server.post("/api/people", short, who="olga")
     assert answer.status == 422

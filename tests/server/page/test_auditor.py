@@ -9,6 +9,7 @@ from tests.server.page.visiting import Visitor, text, visitor
 from tests.server.running import COUNT, POLICY, prepared, running, weak
 
 from discreet.engines.duckdb import DuckDB
+from discreet.server import policies
 from discreet.server.page import auditor
 
 SECRET = "# once at postgresql://ann:hunter22@db/staff?sslpassword=hunter33\n"
@@ -108,6 +109,16 @@ def test_filters(server):
     assert olga.get("/ledger?before=-1").status == 422
     evil = text(olga.get("/ledger?by=%3Cscript%3Ealert(1)%3C/script%3E"))
     assert "<script>alert" not in evil
+
+
+def test_a_new_budget_is_among_the_changes(server):
+    """A period more, or another family, gives more to be learned: who looks at changes sees it."""
+    changed = POLICY + SECRET + '\n[family.guests]\nepsilon = 1\nneighbours = "add_or_remove"\n'
+    policies.change(server.service, changed, new_people=["guests"], by="olga")
+    found = rows(text(visitor(server, "audrey").get("/ledger")))
+    assert any("guests may spend epsilon 1" in row for row in found)
+    assert any("policy changed: version 2 olga" in row for row in found)
+    assert not any("login" in row for row in found)
 
 
 def test_older_entries_are_a_page_away(server, monkeypatch):

@@ -129,6 +129,7 @@ def test_the_whole_way(browser, downloads):
     browser.press("#ask")
     browser.until_there("#with-what-is-left")
     assert "nothing was charged" in browser.text("#answer .problem")
+    assert "--" not in browser.text("#answer .problem")  # that is for the command line
     browser.keep("refusal")
     browser.press("#with-what-is-left")
     browser.until_there("#answer .downloads")
@@ -356,3 +357,7 @@ def test_wrong_words_are_answered_in_words(browser):
     question(browser, "SELECT SUM(bonus) AS b FROM payroll ")
     browser.until(lambda: "have still to be found" in browser.text("#preview-problem"))
     assert browser.text("#ask") == "Ask for epsilon 0.1, and what is to be found first"
+    first = browser.text("#preview-problem")
+    browser.type("#price", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)  # what it costs in all follows
+    browser.until(lambda: "in all epsilon" in browser.text("#preview-problem"))
+    browser.until(lambda: browser.text("#preview-problem") != first)

@@ -108,6 +108,11 @@ def test_a_dataset_with_all_that_a_column_may_be(browser, server):
     assert "3 values in row 2, where 2 are" in browser.text("#lookup-1-says")
     paste(browser, "#lookup-1-rows", 'ward\tside\tbeds\nn\tleft\t10\ns\t"the ""right"" one"\t')
     assert browser.text("#lookup-1-says") == "2 rows; side: text, beds: whole numbers."
+    large = "\n".join(f"ward {i}\ta side of the house" for i in range(3000))
+    paste(browser, "#lookup-1-rows", f"ward\tside\n{large}")
+    browser.press("#check")  # said here, not by a server that refuses what is too long
+    assert "4: places: fewer rows: they take " in browser.text("#problem")
+    paste(browser, "#lookup-1-rows", 'ward\tside\tbeds\nn\tleft\t10\ns\t"the ""right"" one"\t')
     browser.type("#version", "1")
     browser.press("#check")
     browser.until_there("#force")
@@ -125,6 +130,17 @@ def test_a_dataset_with_all_that_a_column_may_be(browser, server):
     assert made["lookup"]["places"]["rows"] == [
         {"ward": "n", "side": "left", "beds": 10}, {"ward": "s", "side": 'the "right" one'},
     ]  # fmt: skip
+
+
+def test_what_is_in_force_although_somebody_was_not_let_in(browser, server):
+    browser.go("/people")
+    browser.type("#add [name=name]", "olga")  # who is there already
+    browser.type("#add [name=amount]", "0.25")
+    browser.press("#add button.main")
+    browser.until_there("#trouble .problem")
+    assert "The allowance of olga is in force already" in browser.text("#trouble")
+    assert policy(server)["analyst"]["olga"]
+    browser.go("/people")
 
 
 def test_an_allowance_with_a_delta(browser, server):

@@ -1,5 +1,8 @@
 """Pages of owners and auditors by keyboard and by ear, and on a phone."""
 
+import re
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from tests.server.page.rich import served
 from tests.server.running import COUNT
@@ -24,14 +27,19 @@ def opened(browser):
     browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
 
 
-def test_the_form_for_registering(browser):
-    browser.login("olga")
+def unfolded(browser):
+    """The form for registering, with everything that it may ask."""
     browser.go("/register")
     browser.press("[data-pick='visits.csv']")
     browser.until_there("#step-2")
     browser.press("input[name=family][value='']")
     browser.press("input[name=unit][value=person]")
     browser.press("#add-lookup")
+
+
+def test_the_form_for_registering(browser):
+    browser.login("olga")
+    unfolded(browser)
     for one in browser.all("#columns select"):  # each kind has other fields
         kinds = [option.get_attribute("value") for option in one.find_elements("css selector", "*")]
         for kind in kinds:
@@ -117,6 +125,52 @@ def test_a_phone_says_who_paid_what(browser):
     browser.go("/datasets")
     left = {one.location["x"] for one in browser.all(".dataset .head .button")}
     assert len(left) == 1
+
+
+def test_nothing_leaves_its_card_and_no_choice_is_cut(browser):
+    browser.login("olga")
+    beyond = (
+        "return [...document.querySelectorAll('.card *')].filter((e) => e.checkVisibility() &&"
+        " !e.closest('.scroll, pre, option, svg, .only-read') && e.getBoundingClientRect().right >"
+        " e.closest('.card').getBoundingClientRect().right + 1).map((e) => e.outerHTML)"
+    )
+    cut = (
+        "return [...document.querySelectorAll('main select')].filter((e) => {"
+        "const twin = e.cloneNode(true); twin.style.cssText ="
+        " 'position: absolute; width: max-content; max-width: none'; e.after(twin);"
+        "const cut = twin.offsetWidth > e.offsetWidth + 1; twin.remove(); return cut; }).length"
+    )
+    for width in (390, 1280):
+        browser.shape(width, 844)
+        for path in ("/overview", "/people", "/policy", "/ledger"):
+            browser.go(path)
+            opened(browser)
+            assert browser.run(beyond) == [], (path, width)
+        unfolded(browser)
+        assert browser.run(beyond) == [], width
+        assert browser.run(cut) == 0, width
+
+
+def test_times_of_the_chart_are_those_of_the_tables(browser):
+    """UTC, and the hours from 00 to 23, as everywhere else."""
+    zone = {"timezoneId": "Pacific/Honolulu"}
+    browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", zone)
+    try:
+        browser.login("olga")
+        drawn = "return document.querySelector('#spending').dataset.drawn"
+        browser.until(lambda: browser.run(drawn))
+        labels = browser.run(
+            "return [...document.querySelectorAll('#spending .role-axis-label text')]"
+            ".map((e) => e.textContent).filter((text) => /[^0-9.]/.test(text))"
+        )
+        assert labels
+        form = re.compile(r"\d\d:\d\d(:\d\d)?|(\d{4}-)?\d\d-\d\d")
+        assert all(form.fullmatch(one) for one in labels), labels
+        hours = {one[:2] for one in labels if ":" in one}
+        now = datetime.now(UTC)
+        assert hours & {f"{(now - timedelta(hours=h)):%H}" for h in (0, 1)}
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
 
 
 def test_epsilon_and_rho_have_pictures_of_their_own(browser):

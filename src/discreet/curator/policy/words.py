@@ -390,6 +390,12 @@ def _of_dataset(dataset: Dataset) -> Iterator[str]:
             f"The column {unit.column} of {dataset.name} names the person, and questions may use "
             'it. Say "hidden" unless that is meant.'
         )
+    for name, table in dataset.lookups.items():
+        if isinstance(dataset.columns.get(table.key, Hidden()), Hidden):
+            yield (
+                f"No question can join the public table {name} of {dataset.name}: its key "
+                f"{table.key} is no column that questions may use."
+            )
     for block in dataset.blocks.values():
         if block.limit is not None:
             yield from _of_limit(f"block {block.name} of {dataset.name}", block.limit)

@@ -5,6 +5,7 @@ Tested by tests/server/api/test_owners.py
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date, datetime
 from typing import Any
@@ -13,10 +14,12 @@ from fastapi import APIRouter, Request
 
 from discreet.curator.access import KeyInfo, Person
 from discreet.curator.faults import faults as noted
+from discreet.errors import ParameterError
 from discreet.server import policies
 from discreet.server.api.models import KeyWanted, NewPassword, PersonWanted, PolicyText
 from discreet.server.api.statuses import statuses
 from discreet.server.identity import Auditors, Owner, service_of
+from discreet.server.service import Service
 
 __all__ = ["routes"]
 
@@ -70,11 +73,21 @@ def people(who: Owner, request: Request) -> dict[str, Any]:  # noqa: ARG001
 @routes.post("/people", status_code=201, responses=statuses(409, 422, 503))
 def add_person(wanted: PersonWanted, who: Owner, request: Request) -> dict[str, Any]:
     """Let somebody in."""
+    _check_known(service_of(request), wanted.datasets)
     made = service_of(request).access.add(
         wanted.name, wanted.role, password=wanted.password, datasets=wanted.datasets,
         expires=wanted.expires, by=who.person.name,
     )  # fmt: skip
     return _plain(made)
+
+
+def _check_known(service: Service, datasets: Sequence[str] | None) -> None:
+    """Refuse a name that no dataset has: who is let in for it would see nothing."""
+    there = service.policy.datasets
+    for name in datasets or ():
+        if name not in there:
+            problem = f"must be names of datasets: {', '.join(there) or 'there is none yet'}"
+            raise ParameterError("datasets", name, problem)
 
 
 @routes.post("/people/{name}/disable", responses=statuses(404, 422, 503))
@@ -101,6 +114,7 @@ def keys(who: Owner, request: Request) -> dict[str, Any]:  # noqa: ARG001
 @routes.post("/keys", status_code=201, responses=statuses(404, 422, 503))
 def make_key(wanted: KeyWanted, who: Owner, request: Request) -> dict[str, Any]:
     """Make a key; this answer is the only place where it is ever seen."""
+    _check_known(service_of(request), wanted.datasets)
     key = service_of(request).access.make_key(
         wanted.person, days=wanted.days, label=wanted.label, datasets=wanted.datasets,
         by=who.person.name,

@@ -22,6 +22,8 @@ __all__ = ["routes"]
 
 routes = APIRouter(tags=["page"], include_in_schema=False)
 _LISTED = 100
+_CHANGES = ("policy changed", "dataset retired")
+"""What is noted of owners, and is more than that they came in."""
 Word = Annotated[str, Query(max_length=200)]
 
 
@@ -39,7 +41,7 @@ def ledger(
     policy = service.policy
     found, older = newest(
         service.ledger, lambda one: _fits(one, by=by, dataset=dataset, kind=kind), most=_LISTED,
-        before=before, everything=kind == "everything",
+        before=before, everything=kind in ("", "everything"),
     )  # fmt: skip
     if who.person.role != "owner":  # that a question failed is between the owner and the program
         found = [replace(one, state=one.seen) for one in found]
@@ -55,7 +57,12 @@ def ledger(
 
 
 def _fits(line: Line, *, by: str, dataset: str, kind: str) -> bool:
-    wanted = {"questions": bool(line.release), "people": line.state == "access"}
+    """Whether a line is wanted; a budget that is new is a change as one that rises is."""
+    wanted = {
+        "": line.state not in ("data", "note") or line.what.startswith(_CHANGES),
+        "questions": bool(line.release),
+        "people": line.state == "access",
+    }
     whose = by in ("", line.who) and dataset in ("", line.dataset)
     return whose and wanted.get(kind, True)
 

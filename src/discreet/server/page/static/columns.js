@@ -4,7 +4,7 @@ import { find, make } from "./dom.js";
 
 const KINDS = [
   ["", "decide…"], ["hidden", "hidden"], ["keys", "keys: listed values"], ["range", "keys: whole numbers"],
-  ["number", "number with bounds"], ["find", "number, bounds found privately"], ["dates", "date with bounds"], ["boolean", "yes or no"], ["text", "text: values not listed"],
+  ["number", "number with bounds"], ["find", "number: bounds found"], ["dates", "date with bounds"], ["boolean", "yes or no"], ["text", "text: values not listed"],
 ];
 const WHY = {
   hidden: "No question can use it.",

@@ -2,6 +2,7 @@
 
 import { figure, make } from "./dom.js";
 
+const MOST_BYTES = 48000; // a request holds 65,536, and more than this table
 const WHOLE = /^-?(?:0|[1-9][0-9]{0,14})$/;
 
 // The lines of a CSV text, with tab, semicolon or comma between values and quotes around some.
@@ -64,7 +65,10 @@ export class LookupForm {
     if (head.length < 2) return "a column besides the key";
     if (head.includes("") || new Set(head).size !== head.length) return "a first line that names every column, each once";
     const wrong = rows.findIndex((row) => row.length !== head.length);
-    return wrong < 0 ? "" : `${head.length} values in row ${wrong + 1}, where ${rows[wrong].length} are`;
+    if (wrong >= 0) return `${head.length} values in row ${wrong + 1}, where ${rows[wrong].length} are`;
+    const bytes = new TextEncoder().encode(JSON.stringify(this.#read().rows)).length;
+    return bytes <= MOST_BYTES ? "" : `fewer rows: they take ${figure(bytes)} bytes, and at most ${figure(MOST_BYTES)} can be sent from here; `
+      + "write a larger table into the policy's file, and register that";
   }
 
   // Whole numbers are numbers where all values of a column are; everything else is text. What the

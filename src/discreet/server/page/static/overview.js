@@ -7,6 +7,11 @@ import { renewed, tellDone } from "./owned.js";
 import { periodForm, sourcesOnce } from "./periods.js";
 
 const told = given();
+// As everywhere on these pages: in UTC, and 13:57 is no 01:57.
+const TIMES = {
+  year: "%Y", quarter: "%Y-%m", month: "%Y-%m", week: "%m-%d", date: "%m-%d", day: "%m-%d",
+  hours: "%H:%M", minutes: "%H:%M", seconds: "%H:%M:%S", milliseconds: "%H:%M:%S",
+};
 
 // Four digits of what was spent, never less than it is; the table has them all.
 function atMost(text) {
@@ -16,6 +21,8 @@ function atMost(text) {
   return String(Number((Math.ceil(size * scale * (1 - 1e-12)) / scale).toPrecision(4)));
 }
 
+const inUtc = (at) => at.slice(0, 19).replace("T", " ");
+
 // One line for each family, or for each who asked. Epsilons and rhos do not compare: each has a
 // picture of its own.
 function series(of) {
@@ -23,7 +30,7 @@ function series(of) {
   const now = new Date().toISOString();
   return [...new Set(steps.map((one) => one.unit))].map((unit) => {
     const points = steps.filter((one) => one.unit === unit)
-      .map((one) => ({ name: one.name, at: one.at, spent: Number(one.spent), said: one.spent, unit }));
+      .map((one) => ({ name: one.name, at: one.at, when: inUtc(one.at), spent: Number(one.spent), said: one.spent, unit }));
     const lines = [...new Set(points.map((one) => one.name))];
     const ends = lines.map((line) => ({ ...points.findLast((one) => one.name === line), at: now }));
     const starts = told.since ? [] : lines.map((line) => ({ ...points.find((one) => one.name === line), spent: 0, said: "0" }));
@@ -50,7 +57,7 @@ function pictured(box, { unit, points, drawn, lines }, many) {
     data: { values: drawn }, width: "container", height: many > 1 ? 170 : 250, autosize: { type: "fit-x", contains: "padding" },
     description: `Spent over time, in ${unit}`,
     encoding: {
-      x: { field: "at", type: "temporal", title: null, axis: { grid: false, tickCount: 6, labelOverlap: true } },
+      x: { field: "at", type: "temporal", title: null, scale: { type: "utc" }, axis: { grid: false, tickCount: 6, labelOverlap: true, format: TIMES } },
       y: { field: "spent", type: "quantitative", title: `${unit} spent`, axis: { domain: false, ticks: false, tickCount: 5, labelPadding: 8, minExtent: 44 } },
       color: { field: "name", type: "nominal", title: null, sort: null,
         ...(lines.length === 1 && many === 1 ? { legend: null } : {}), ...(lines.length === 1 ? { scale: { range: [colourOf("--accent")] } } : {}) },
@@ -58,7 +65,7 @@ function pictured(box, { unit, points, drawn, lines }, many) {
     layer: [
       { mark: { type: "line", interpolate: "step-after", strokeWidth: 2.2 } },
       { mark: { type: "circle", size: 34, opacity: 1 }, data: { values: points },
-        encoding: { tooltip: [{ field: "name", title: "Who" }, { field: "said", title: "Spent" }, { field: "at", type: "temporal", title: "When" }] } },
+        encoding: { tooltip: [{ field: "name", title: "Who" }, { field: "said", title: "Spent" }, { field: "when", title: "When, in UTC" }] } },
     ],
   });
 }
@@ -67,7 +74,7 @@ function tabled(points) {
   const head = ["Who", "Spent in all", "When"].map((text) => make("th", { scope: "col" }, text));
   const rows = points.slice(-200).reverse().map((one) => make("tr", {},
     make("th", { scope: "row" }, one.name), make("td", {}, `${one.unit} ${one.said}`),
-    make("td", {}, one.at.slice(0, 19).replace("T", " "))));
+    make("td", {}, one.when)));
   find("#spending-table").replaceChildren(make("table", {},
     make("caption", {}, "The newest first; times are in UTC"), make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)));
 }

@@ -135,11 +135,13 @@ add.addEventListener("submit", async (event) => {
   const amount = add.elements.amount?.value.trim() ?? "";
   const button = find("button.main", add);
   button.disabled = true;
+  let allowed = false;
   try {
     if (role() === "analyst" && amount) {
       const delta = find("#add-delta-field").hidden ? "" : add.elements.delta.value.trim();
       await post("/api/allowances", { analyst: name, family: add.elements.family.value, [add.elements.unit.value]: amount,
         ...(delta ? { delta } : {}) });
+      allowed = true;
     }
     await post("/api/people", { name, role: role(), password: password || null });
     if (password) once(`${name} may sign in`, password, "The password; this is the only time that it is seen.");
@@ -147,6 +149,7 @@ add.addEventListener("submit", async (event) => {
     add.reset();
   } catch (failure) {
     trouble(failure);
+    if (allowed) find("#trouble .problem").append(make("p", { class: "fix" }, `The allowance of ${name} is in force already; only letting them in failed.`));
   }
   button.disabled = false;
 });

@@ -189,7 +189,7 @@ export class Preview {
     this.slider.setAttribute("aria-valuetext", `${this.unit} ${amount}`);
     this.changed();
     this.#tell();
-    if (this.told !== null && !this.told.note && this.#point() === null) {
+    if (this.told !== null && (this.told.note || this.#point() === null)) { // a note tells of one price
       find(".before").classList.add("stale");
       this.again();
     }
