@@ -257,7 +257,9 @@ def raise_(
 
     place = place_of(where)
     if place.policy is not None:
-        problem = "says its budgets itself: change it, then `discreet register --more-budget`"
+        problem = (
+            "says its budgets itself: change it, then `discreet register policy.toml --more-budget`"
+        )
         raise ParameterError("file", where, problem)
     most = limit_of(epsilon=total).most
     with place.open() as ledger, ledger.writing() as on:

@@ -7,7 +7,7 @@ from discreet.curator.ledger.amounts import Amount, limit_of
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register, retire
 from discreet.curator.ledger.verify import verified
-from discreet.errors import BudgetExceededError, LedgerError
+from discreet.errors import BudgetExceededError, LedgerError, ParameterError
 
 
 @pytest.fixture
@@ -93,6 +93,16 @@ def test_a_new_name_for_a_family_is_no_new_budget(ledger, more_budget):
         new_people=["people"],
     )  # fmt: skip
     refused(ledger, second(**renamed, sources={"b.csv": "people"}), "--new-people people")
+
+
+@pytest.mark.parametrize("option", ["new_people", "more_budget"])
+def test_what_the_policy_does_not_know_is_refused(ledger, option):
+    """A slip would do nothing, and say nothing."""
+    before = ledger.head
+    wanted = registration(fingerprint="q")
+    with pytest.raises(ParameterError, match=r"of the policy: staff.*, got 'nope'"):
+        register(ledger, wanted, **{option: ["nope"]})
+    assert ledger.head == before
 
 
 def test_new_people_have_to_be_declared(ledger):

@@ -85,6 +85,9 @@ def register(
     both = sorted(set(wanted.families) & set(wanted.allowances))
     if both:
         raise LedgerError(f"{both[0]!r} names a family and an allowance. Nothing was changed")
+    _check_said("new_people", new_people, wanted.families, "a family of the policy")
+    accounts = {**wanted.families, **wanted.allowances}
+    _check_said("more_budget", more_budget, accounts, "an account of the policy")
     with ledger.writing() as on:
         on.name = "register"
         now, version = on.policy
@@ -94,7 +97,7 @@ def register(
         there = {a.name: a for a in on.accounts()}
         _check_people(wanted, on.log("policy"), new_people)
         number = len(there)
-        for name, limit in {**wanted.families, **wanted.allowances}.items():
+        for name, limit in accounts.items():
             found = there.get(name)
             if found is None:
                 number += 1
@@ -114,6 +117,14 @@ def register(
         )
         on.follow(wanted.fingerprint, version + 1)
     return version + 1, changed
+
+
+def _check_said(option: str, names: Collection[str], there: Collection[str], what: str) -> None:
+    """Refuse a name that nothing has: what was meant would not be done, and nobody told."""
+    for name in names:
+        if name not in there:
+            problem = f"must be {what}: {', '.join(there) or 'none'}"
+            raise ParameterError(option, name, problem)
 
 
 def _check_people(
@@ -136,7 +147,8 @@ def _check_people(
         raise LedgerError(
             f"the family {unsaid[0]!r} is new in this ledger. If it is a new name for people of "
             f"{', '.join(sorted(families))}, keep the old name; if nobody in it is in any of "
-            f"those, say so: `discreet register --new-people {unsaid[0]}`. Nothing was changed"
+            f"those, say so: `discreet register policy.toml --new-people {unsaid[0]}`. Nothing was "
+            "changed"
         )
 
 
@@ -207,7 +219,7 @@ def _moved(on: Writing, found: Account, limit: Limit, *, allowed: bool) -> list[
         raise LedgerError(
             f"the policy raises {found.name} from {found.total.said(found.accounting)} to "
             f"{most.said(found.accounting)}. More budget is a decision of its own: "
-            f"`discreet register --more-budget {found.name}`. Nothing was changed"
+            f"`discreet register policy.toml --more-budget {found.name}`. Nothing was changed"
         )
     if not found.spent.within(most):
         raise LedgerError(
