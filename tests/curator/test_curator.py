@@ -131,6 +131,7 @@ def test_who_is_interrupted_at_any_step_is_charged_once_or_not_at_all(folder):
 
 def test_what_had_to_be_found_is_paid_once_and_told(folder):
     """Also by a refusal: only what was charged is said to be."""
+    Curator.register(changed(folder, ("find = true, epsilon = 0.1", "find = true, epsilon = 0.5")))
     question = "SELECT SUM(bonus) AS s FROM payroll"
     with Curator(folder / "policy.toml") as curator:
         curator.ask(question, epsilon="0.1")

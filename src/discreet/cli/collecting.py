@@ -15,6 +15,7 @@ import typer
 
 from discreet.cli import options as o
 from discreet.cli.errors import FAILED, CommandError, Guarded
+from discreet.cli.listening import Listening
 from discreet.cli.plain import Plain
 from discreet.errors import ParameterError
 
@@ -122,7 +123,7 @@ def _kept(survey: Path, store: Path | None) -> tuple[Store, str]:
 @o.spread
 def serve(
     survey: _Survey,
-    listening: o.Listening,
+    listening: Listening,
     store: _StoreFile = None,
     new_key: Annotated[  # noqa: FBT002
         bool, typer.Option("--new-key", help="Make another key for the owner; the old one ends.")

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import options as o
-from discreet.cli.options import Listening, spread
+from discreet.cli.listening import Listening
+from discreet.cli.options import spread
 from discreet.errors import ParameterError
 from discreet.exact import whole
 

@@ -43,7 +43,7 @@ def died(place, module, name, owner="", *, touched=""):
     ("module", "name", "owner"),
     [
         ("curator.ledger.anchor", "__init__", "Anchor"),
-        (LEDGER, "_make", ""),
+        (LEDGER, "make", ""),
         ("curator.ledger.tables", "make", ""),
         ("curator.ledger.tables", "_index_the_same_rows", ""),
     ],
@@ -83,7 +83,7 @@ def test_what_was_ever_opened_is_not_made_again(place):
 
 
 def test_tables_of_others_stay(place):
-    died(place, LEDGER, "_make")
+    died(place, LEDGER, "make")
     with sqlite3.connect(place.address) as others:
         others.execute("CREATE TABLE t AS SELECT 1 AS a")
     others.close()
@@ -96,7 +96,7 @@ def test_tables_of_others_stay(place):
 
 
 def test_who_is_making_one_is_left_alone(place):
-    died(place, LEDGER, "_make")
+    died(place, LEDGER, "make")
     with Path(place.head).open("rb+") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(LedgerError, match="head file head exists"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -20,11 +20,12 @@ from discreet.curator.ledger import unfinished
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.at_once import Write, once_in, reserve_at_once, store_at_once
-from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows
+from discreet.curator.ledger.chain import START, Entry, Head
 from discreet.curator.ledger.charging import answered, reserve, store
 from discreet.curator.ledger.connecting import failing
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.group import Group, Member, tell_failed
+from discreet.curator.ledger.making import is_empty, is_postgres, make
 from discreet.curator.ledger.statements import (
     ACCOUNTS,
     ASKED_BEFORE,
@@ -88,8 +89,8 @@ class Ledger:
         """Make a new, empty ledger; refuses where there is one, or was one."""
         text = str(address)
         place = head_path(text, head)
-        file = None if _is_postgres(text) else Path(text)
-        unfinished.clear(place, partial(_is_empty, text), file)
+        file = None if is_postgres(text) else Path(text)
+        unfinished.clear(place, partial(is_empty, text), file)
         if file is not None and file.exists():
             raise LedgerError(f"{Path(text).name} exists; it is opened, not made anew")
         uid = uuid.uuid4().hex
@@ -98,7 +99,7 @@ class Ledger:
             with anchor.locked():
                 if not anchor.is_there:  # it was taken for what somebody had left
                     raise LedgerError("somebody else makes this ledger, too; nothing was changed")
-                _make(text, uid, clock)
+                make(text, uid, clock)
         except BaseException:
             if anchor.is_there:
                 place.unlink()
@@ -125,7 +126,7 @@ class Ledger:
         self._charged: dict[str, Charged] = {}
         self._numbers: dict[str, int] = {}
         self._process = os.getpid()
-        if not _is_postgres(self.address):
+        if not is_postgres(self.address):
             if not Path(self.address).is_file():
                 raise LedgerError(
                     f"there is no ledger {Path(self.address).name}; nothing was charged. "
@@ -475,35 +476,7 @@ def head_path(address: str, head: str | Path | None) -> Path:
     """The head file of a ledger."""
     if head is not None:
         return Path(head)
-    if _is_postgres(address):
+    if is_postgres(address):
         problem = "must be said for a ledger in PostgreSQL: a file on this machine"
         raise ParameterError("head", None, problem)
     return Path(f"{address}.head")
-
-
-def _is_postgres(address: str) -> bool:
-    return address.startswith(("postgresql://", "postgres://"))
-
-
-def _is_empty(address: str) -> bool:
-    if not _is_postgres(address):
-        return unfinished.has_no_table(Path(address))
-    with closing(Database(address)) as database:
-        return t.is_empty(database)
-
-
-def _make(address: str, uid: str, clock: Callable[[], datetime]) -> None:
-    if not _is_postgres(address):
-        try:
-            private.make(address)
-        except OSError as error:
-            problem = f"{Path(address).name} cannot be made ({error.strerror})"
-            raise LedgerError(f"no ledger can be made here: {problem}") from error
-    try:
-        with closing(Database(address)) as database:
-            body = {"uid": uid, "at": clock().isoformat(timespec="seconds")}
-            t.make(database, uid, follows(START, "create", canonical(body)))
-    except BaseException:
-        if not _is_postgres(address):
-            Path(address).unlink()
-        raise
