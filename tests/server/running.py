@@ -11,11 +11,12 @@ from tests.curator.payroll import POLICY, write_rows
 
 from discreet.curator.access import passwords
 from discreet.curator.curator import Curator
+from discreet.curator.pace import ENGINE_SHARE
 from discreet.curator.policy.reading import read_policy
 from discreet.server.api import questions
 from discreet.server.run import bound, in_thread, server_of
 from discreet.server.service import Service
-from discreet.server.settings import ENGINE_SHARE, Settings
+from discreet.server.settings import Settings
 
 PASSWORD = "correct horse battery"
 COUNT = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY dept"

@@ -44,7 +44,7 @@ def test_what_is_out_of_scope_is_not_there(service):
     assert list(service.datasets(STRANGER)) == []
     assert list(service.datasets(SCOPED)) == []
     with pytest.raises(Problem) as caught:
-        service.ask(SCOPED, COUNT, {}, seconds=None, epsilon="0.1")
+        service.ask(SCOPED, COUNT, {}, epsilon="0.1")
     assert caught.value.kind == "not_found"
     assert service.accounts(STRANGER) == []
 
@@ -56,7 +56,7 @@ def test_threads_have_curators_of_their_own(service):
     def ask(n):
         try:
             question = f"SELECT COUNT(*) AS n FROM payroll WHERE pay < {n}"
-            found.append(service.ask(OWNER, question, {}, seconds=None, epsilon="0.01"))
+            found.append(service.ask(OWNER, question, {}, epsilon="0.01"))
         except DiscreetError as error:
             errors.append(error)
 
@@ -98,7 +98,7 @@ def test_nothing_of_an_old_policy_is_kept(service):
 def test_what_is_out_of_scope_takes_no_place_on_a_page(service, monkeypatch):
     for n in range(7):
         service.ask(ALICE, f"SELECT COUNT(*) AS n FROM payroll WHERE pay < {n + 5}", {},
-                    seconds=None, epsilon="0.01", key=f"k{n}")  # fmt: skip
+                    epsilon="0.01", key=f"k{n}")  # fmt: skip
     every, _ = service.releases(ALICE, limit=200, before=None)
     seen = {one["key"] for one in every[::3]}
     monkeypatch.setattr(module, "_LOOKED_AT", 2)
@@ -129,7 +129,7 @@ def test_who_is_limited_to_some_datasets_sees_no_number_of_the_ledger(service):
     """Whatever others ask elsewhere: the pages of a narrow auditor are the same."""
     for n in range(3):
         service.ask(ALICE, f"SELECT COUNT(*) AS n FROM payroll WHERE pay < {n + 5}", {},
-                    seconds=None, epsilon="0.01", key=f"k{n}")  # fmt: skip
+                    epsilon="0.01", key=f"k{n}")  # fmt: skip
     auditor = replace(ALICE.person, name="audrey", role="auditor")
     narrow, wide = Credential(auditor, "k", ("payroll",)), Credential(auditor, "k", None)
     first, following = service.releases(narrow, limit=2, before=None)

@@ -33,6 +33,7 @@ from scipy.stats import binomtest, rankdata
 from tests.server.running import weak
 from tests.server.twins import only, twins
 
+from discreet.curator.pace import Pace
 from discreet.engines.duckdb import DuckDB
 from discreet.server.deadlines import Deadline
 
@@ -153,6 +154,7 @@ async def at_once(_deadline):
 def test_an_answer_that_leaves_when_it_is_ready_is_noticed(pair, monkeypatch):
     slower(pair, monkeypatch, 2 * LONGER)
     monkeypatch.setattr(Deadline, "over", at_once)
+    monkeypatch.setattr(Pace, "hold", lambda _: None)  # nor when it is stored
     assert asked(pair, 40, CLIENTS[:4]).is_seen
 
 

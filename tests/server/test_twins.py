@@ -310,6 +310,40 @@ def test_what_comes_after_a_failure(patch, tmp_path, monkeypatch, family):
         assert faults(pair.having.service.ledger)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("question", [COUNT, "SELECT SUM(bonus) AS s FROM t"])
+def test_who_asks_meanwhile_pays_the_same_however_long_a_row_takes(
+    patch, tmp_path, monkeypatch, question
+):
+    """One twin's database takes long. Releases are public: what is stored costs nothing.
+
+    Somebody else asks the same meanwhile: when the fast twin has the answer, or what is searched
+    for, and the slow one has not. (Stored are both after 1.5 seconds, and after 4.)
+    """
+    run = DuckDB.run
+
+    def slow(*given, **more):
+        time.sleep(1)
+        return run(*given, **more)
+
+    policy = POLICY.replace("epsilon = 1000", FAMILIES["public"], 1)
+    body = {"question": question, "epsilon": "0.01"}
+    with (
+        twins(tmp_path, policy=policy, deadlines=(5, 6)) as pair,
+        pair.caller("c0") as first,
+        pair.caller("c1") as second,
+    ):
+        only(pair.having, monkeypatch, slow)
+        for caller, pause in ((first, 0.5), (second, 0.0)):
+            for place in (0, 1):
+                caller.send(place, "POST", "/api/ask", body)
+            time.sleep(pause)
+        for caller in (first, second):
+            assert [caller.receive(place).status for place in (0, 1)] == [200, 200]
+            assert caller.allowance()[0] == caller.allowance()[1]
+        pair.same_books()
+
+
 FOUND = "SELECT SUM(bonus) AS s FROM t"
 LATER = ["SELECT dept, AVG(bonus) AS m FROM t GROUP BY dept", f"{FOUND} WHERE age > 30", COUNT]
 

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from time import monotonic
 from typing import Any, NamedTuple
 
 from discreet.curator.answering import Answering, Audience
@@ -51,8 +50,6 @@ __all__ = [
     "wanting",
 ]
 
-_LEAST = 0.01
-"""Seconds that a database always has: some take 0 for no limit."""
 Wanted = Callable[[Plan, Schema], Target]
 """What a question may cost, once it is read."""
 
@@ -115,7 +112,6 @@ class Asking(Questions):
         self.found: list[tuple[str, PureLoss]] = []
         self.canon: list[str] = []
         self.paid: list[tuple[str, Amount]] = []
-        self._taken = 0.0
 
     @property
     def engine(self) -> Engine:
@@ -176,15 +172,11 @@ class Asking(Questions):
     ) -> Iterator[Answering]:
         """How a charged question is answered.
 
-        The seconds are for a question and all that has to be found for it together: otherwise the
-        time of a search would add to that of the question, past the end of a deadline.
-
         Where anything fails the data are opened anew: a connection that broke on one row would
         keep the next question from its answer, and so tell of that row.
         """
-        left = None if seconds is None else max(seconds - self._taken, _LEAST)
-        made = Answering(self._engine, audience, on_fault, left, self._as_agreed)
-        failed, began = True, monotonic()
+        made = Answering(self._engine, audience, on_fault, seconds, self._as_agreed)
+        failed = True
         try:
             yield made
             failed = bool(made.faults)
@@ -194,7 +186,6 @@ class Asking(Questions):
                     self.reopen()
                 except Exception as another:  # noqa: BLE001 - told by whoever asks next
                     made.tell(another)
-            self._taken += monotonic() - began
 
     # what has to be found first
 
@@ -204,7 +195,7 @@ class Asking(Questions):
         So `found` holds what this question needed, in one order, in every process, `canon` the
         same for a question to be known again by, and `paid` what of that was charged with it.
         """
-        self._taken, self.paid = 0.0, []
+        self.paid = []
         if self._schema is not self._base:
             self._declare(self._base)
             self.found, self.canon = [], []

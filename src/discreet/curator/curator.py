@@ -52,6 +52,7 @@ from discreet.curator.ledger.registry import opened_or_made, register, retire
 from discreet.curator.ledger.steps import reached
 from discreet.curator.ledger.values import Account, Claim, Done, Pending
 from discreet.curator.offer import largest, offered, offering, short_of_people
+from discreet.curator.pace import UNHURRIED
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
 from discreet.curator.publications import Publications
@@ -88,11 +89,11 @@ class Curator(Free, Publications):
         clock: what time it is, for the log and for expiry.
 
     Attributes:
-        seconds: the longest that a database may take for a question; longer is a failure.
+        pace: when the parts of the next question are over; what takes longer is a failure.
         paid: what the last question took off the people's budget, or off an analyst's allowance.
     """
 
-    seconds: float | None = None
+    pace = UNHURRIED
     paid = NOTHING
 
     def __init__(
@@ -287,12 +288,13 @@ class Curator(Free, Publications):
             insist_no_failure(claim.analyst, failed=found.failed)
             return self._handed_out(own_record(found), claim)
         audience: Audience = "owner" if claim.analyst == OWNER else "analyst"
-        with asking.answering(audience, self._on_fault, self.seconds) as answering:
+        with asking.answering(audience, self._on_fault, self.pace.answering()) as answering:
             release, cells = make(found, answering)
         reached("after compute")
         record = made_record(asking, release, found, claim, version=self.version)
         text = Kept(record, cells).to_text()
         failed = found.failed or bool(answering.faults)
+        self.pace.hold()
         done = self.ledger.store(claim.key, text, failed=failed)
         reached("before send")
         insist_no_failure(claim.analyst, failed=failed)
@@ -416,8 +418,8 @@ class Curator(Free, Publications):
         while (search := asking.search(question)) is not None:
             given = searches.found(
                 asking, search, lambda claim: self._reserve(claim, asking),
-                lambda: asking.answering(audience, self._on_fault, self.seconds),
-                key=key, again=again,
+                lambda: asking.answering(audience, self._on_fault, self.pace.searching()),
+                self.pace.hold, key=key, again=again,
             )  # fmt: skip
             asking.take(search, given, audience)
         return asking.plan(question)

@@ -61,6 +61,7 @@ class Searches:
         search: Search,
         reserve: Callable[[Claim], Pending | Done],
         answering: Callable[[], AbstractContextManager[Answering]],
+        hold: Callable[[], None],
         *,
         key: str,
         again: bool = False,
@@ -72,6 +73,7 @@ class Searches:
             search: what is to be found.
             reserve: charges.
             answering: how it is looked for, once it is charged.
+            hold: waits for the moment at which what was found is stored.
             key: names the question: the same key again needs what it needed then.
             again: whether to search again, and pay, what was found before.
         """
@@ -88,6 +90,7 @@ class Searches:
             return Given(got.answer, turn)
         with answering() as made:
             text = asking.searched(search, made, KeyedSource(got.noise))
+        hold()
         done = self.ledger.store(got.key, text, failed=bool(made.faults))
         return Given(done.answer, turn)
 

@@ -31,6 +31,7 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.listing import released
 from discreet.curator.ledger.values import Account
 from discreet.curator.metadata import MOST_LISTED, metadata
+from discreet.curator.pace import UNHURRIED, Pace
 from discreet.curator.policy.model import Dataset, Policy
 from discreet.curator.policy.reading import read_policy
 from discreet.curator.publishing import axes_of
@@ -87,7 +88,7 @@ class Holding:
         try:
             yield found
         finally:
-            found.seconds = None
+            found.pace = UNHURRIED
             with self._lock:  # not between `end` and what it lets go of
                 ended = self._ended
                 if not ended:
@@ -311,7 +312,7 @@ class Service:
 
     def ask(
         self, who: Credential, question: str, where: dict[str, Any], *,
-        seconds: float | None, read: Callable[[], None] = lambda: None, **wanted: Any,
+        pace: Pace = UNHURRIED, read: Callable[[], None] = lambda: None, **wanted: Any,
     ) -> tuple[Record, int]:  # fmt: skip
         """Charge, run and store a question; its record, and how many groups it is public to have.
 
@@ -319,7 +320,7 @@ class Service:
             who: asks.
             question: in SQL.
             where: dataset and block, as far as they were said.
-            seconds: the longest that the database may take.
+            pace: when its parts are over.
             read: called once it is read: what is refused before is so from the policy alone.
             wanted: price, key and the other words of `Curator.ask`.
         """
@@ -327,7 +328,7 @@ class Service:
             asker = self.asker(who, curator.policy)
             curator.reads(question, **at)
             read()
-            curator.seconds = seconds
+            curator.pace = pace
             analyst = None if asker == OWNER else asker
             record = curator.ask(question, analyst=analyst, **at, **wanted)
             groups = _groups(curator, question, {**at, "analyst": analyst})
@@ -335,7 +336,7 @@ class Service:
 
     def publish(
         self, who: Credential, columns: Sequence[str], place: dict[str, Any], *,
-        seconds: float | None, **wanted: Any,
+        pace: Pace = UNHURRIED, **wanted: Any,
     ) -> tuple[Record, int]:  # fmt: skip
         """Charge, measure and store a publication; its record, and how many rows its length is of.
 
@@ -343,7 +344,7 @@ class Service:
         """
         with self.published_part(who, place) as (curator, at):
             asker = self.asker(who, curator.policy)
-            curator.seconds = seconds
+            curator.pace = pace
             analyst = None if asker == OWNER else asker
             record = curator.publish(columns, analyst=analyst, **at, **wanted)
         cells = min(math.prod(wanted["bins"]), _PADDED_CELLS)

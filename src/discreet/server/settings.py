@@ -18,8 +18,6 @@ __all__ = ["LONGEST_BODY", "Settings", "is_loopback"]
 LONGEST_BODY = 64 * 1024
 """Bytes that a request may have."""
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
-ENGINE_SHARE = 0.6
-"""The part of a deadline that the database may take; what is left is for the ledger and noise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import pytest
 from tests.curator.payroll import failing
 from tests.server.running import prepared, running, weak
 
+from discreet.curator.pace import ENGINE_SHARE
 from discreet.curator.published import Published
 from discreet.curator.record import Record
 from discreet.engines.duckdb import DuckDB
-from discreet.server.settings import ENGINE_SHARE
 
 PAY = {"columns": ["pay"], "bins": [64], "ranges": [[0, 1000]], "epsilon": "0.3"}
 
@@ -59,7 +59,7 @@ def test_the_length_of_a_publication_is_public(server):
     sizes = {len(publish(server, bins=[1000], epsilon=e, who="olga").body) for e in ("0.01", "2")}
     assert len(sizes) == 1
     record, rows = server.service.publish(
-        server.service.access.by_key(server.keys["olga"]), ["pay"], {}, seconds=None, bins=[1000],
+        server.service.access.by_key(server.keys["olga"]), ["pay"], {}, bins=[1000],
         ranges=[(0, 1000)], epsilon="0.5",
     )  # fmt: skip
     assert rows == len(record.release) + 125
@@ -149,5 +149,5 @@ def test_the_database_is_stopped_before_the_deadline(tmp_path, monkeypatch):
         took = monotonic() - began
     (limit,) = told
     shortest = float(padded.service.settings.server.deadlines[0])
-    assert limit == pytest.approx(shortest * ENGINE_SHARE)
+    assert 0 < limit <= shortest * ENGINE_SHARE
     assert took >= shortest

@@ -12,6 +12,7 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from discreet.curator.pace import Pace
 from discreet.curator.published import Published
 from discreet.curator.record import Record
 from discreet.publish.measured import Answer
@@ -38,12 +39,10 @@ async def publish(
     service = service_of(request)
     key = one_key(wanted.key, idempotency_key)
 
-    def work(seconds: float | None, read: Callable[[], None]) -> tuple[Record, int]:
+    def work(pace: Pace, read: Callable[[], None]) -> tuple[Record, int]:
         reads()
         read()
-        return service.publish(
-            who, wanted.columns, wanted.at(), key=key, seconds=seconds, **wanted.how()
-        )
+        return service.publish(who, wanted.columns, wanted.at(), key=key, pace=pace, **wanted.how())
 
     def reads() -> None:
         service.reads_axes(who, wanted.columns, wanted.at(), **wanted.how())

@@ -17,6 +17,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from discreet.curator.access import Credential
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Accounting, Amount
+from discreet.curator.pace import ENGINE_SHARE, Pace
 from discreet.curator.questions import foreseen
 from discreet.curator.record import Record
 from discreet.curator.search import Search
@@ -31,11 +32,10 @@ from discreet.server.deadlines import Deadline, padded, room
 from discreet.server.identity import Askers, in_turn, service_of
 from discreet.server.problems import Problem, problem_of
 from discreet.server.service import Service
-from discreet.server.settings import ENGINE_SHARE
 
 __all__ = ["answered", "handed_out", "one_key", "routes"]
 
-Work = Callable[[float | None, Callable[[], None]], tuple[Record, int]]
+Work = Callable[[Pace, Callable[[], None]], tuple[Record, int]]
 
 routes = APIRouter(prefix="/api", tags=["questions"])
 POINTS = tuple(Fraction(n, 100) for n in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200,
@@ -208,9 +208,9 @@ async def answered(state: Any, question: Ask, who: Credential, named: str | None
     service: Service = state.service
     where = question.where()
 
-    def work(seconds: float | None, read: Callable[[], None]) -> tuple[Record, int]:
+    def work(pace: Pace, read: Callable[[], None]) -> tuple[Record, int]:
         return service.ask(
-            who, question.question, where, key=key, seconds=seconds, read=read,
+            who, question.question, where, key=key, pace=pace, read=read,
             with_what_is_left=question.with_what_is_left, search_again=question.search_again,
             **question.price(), **question.accuracy(),
         )  # fmt: skip
@@ -247,7 +247,7 @@ async def handed_out(
         state: that of the application.
         who: asks.
         read: refuses what cannot be asked, from the request and the policy alone.
-        work: answers, given the seconds that the database may take, and what it calls once all
+        work: answers, given the pace of its parts, and what it calls once all
             that can be refused so is read; also the number of groups.
         deadline: that was asked for.
         size: the length of a refusal.
@@ -305,9 +305,9 @@ class _Work:
 
     def __call__(self) -> None:
         """Read it and answer it."""
-        limit = None if self._seconds is None else self._seconds * ENGINE_SHARE
         try:
-            record, groups = self._work(limit, self._mark)
+            pace = Pace(self._seconds, share=ENGINE_SHARE)
+            record, groups = self._work(pace, self._mark)
             columns = len(record.release.columns)
             size = room(columns, groups, record.plan)
             self.answer = _response(200, padded(record.to_line(), size))
