@@ -34,6 +34,11 @@ epsilon = 0.1
 COUNT = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY dept"
 SUM = "SELECT dept, SUM(pay) AS s FROM payroll GROUP BY dept"
 
+DEARER = POLICY.replace("epsilon = 1\n", "epsilon = 3\n").replace(
+    "epsilon = 0.1 }", "epsilon = 1 }"
+)
+"""The same, where a search costs epsilon 1 and everybody may spend all."""
+
 
 def write_rows(path, people=400, seed=1):
     rng = np.random.default_rng(seed)

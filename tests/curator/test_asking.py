@@ -4,22 +4,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from tests.curator.payroll import POLICY, write_rows
+from tests.curator.payroll import DEARER
 
 from discreet.curator.asking import wanting
-from discreet.curator.curator import Curator
 
 
 @pytest.fixture
-def curator(tmp_path):
-    write_rows(tmp_path / "payroll.csv")
-    text = POLICY.replace("epsilon = 0.1 }", "epsilon = 1 }").replace(
-        "epsilon = 1\n", "epsilon = 3\n"
-    )
-    (tmp_path / "policy.toml").write_text(text)
-    Curator.register(tmp_path / "policy.toml")
-    with Curator(tmp_path / "policy.toml") as made:
-        yield made
+def policy():
+    return DEARER
 
 
 def test_each_plan_and_declaration_has_its_own_price(curator):

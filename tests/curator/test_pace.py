@@ -3,10 +3,9 @@
 import time
 
 import pytest
-from tests.curator.payroll import POLICY, write_rows
+from tests.curator.payroll import DEARER
 
 from discreet.curator import pace as module
-from discreet.curator.curator import Curator
 from discreet.curator.pace import UNHURRIED, Pace
 
 SUM = "SELECT SUM(bonus) AS s FROM payroll"
@@ -72,15 +71,8 @@ def test_nobody_waits_where_there_is_no_deadline(clock):
 
 
 @pytest.fixture
-def curator(tmp_path):
-    write_rows(tmp_path / "payroll.csv")
-    text = POLICY.replace("epsilon = 0.1 }", "epsilon = 1 }").replace(
-        "epsilon = 1\n", "epsilon = 3\n"
-    )
-    (tmp_path / "policy.toml").write_text(text)
-    Curator.register(tmp_path / "policy.toml")
-    with Curator(tmp_path / "policy.toml") as made:
-        yield made
+def policy():
+    return DEARER
 
 
 @pytest.mark.parametrize("takes", [0.0, 20.0])
