@@ -68,7 +68,7 @@ class Flat:
         charge = self._next("reserve", body)
         values = (
             charge.seq, body, charge.hash, self._policy, head.seq, head.hash, words, words, words,
-            f"{words} failed", 1, "alice", noise, 1, *paid, 2, *paid,
+            1, "alice", noise, 1, *paid, 2, *paid,
         )  # fmt: skip
         lines = (f"{charge.seq} {charge.hash}", *(f"{charge.seq} {self._spent} 0" for _ in "12"))
         self._write(CHARGING, values, lines)
