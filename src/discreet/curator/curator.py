@@ -278,7 +278,7 @@ class Curator(Free, Publications):
         if not claim.public and can_be_coarser(priced):
             stored = self.ledger.finer(claim.canon, claim.size)
             finer = finer_keys(stored, asking, priced)
-            claim = replace(claim, finer=finer) if finer else claim
+            claim = claim._replace(finer=finer) if finer else claim
         return self._settled(claim, asking, partial(self._made, asking, (priced, statement), sql))
 
     def _settled(self, claim: Claim, asking: Asking, make: Making) -> Record:

@@ -1,11 +1,10 @@
 """Ledgers that are broken on purpose: the checker has to find each of them."""
 
 import time
-from dataclasses import replace
 from unittest.mock import patch
 
 from sqlalchemy import bindparam, update
-from tests.curator.ledger.harness import compute, note
+from tests.curator.ledger.harness import compute, note, replace
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount

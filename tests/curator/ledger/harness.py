@@ -6,13 +6,14 @@ happen; `Checker` compares the ledger with them.
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
 import random
 import signal
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tests.machines import Nursery
@@ -28,6 +29,13 @@ from discreet.errors import LedgerError
 POLICY = "policy-1"
 UNIT = 10**12
 ANALYSTS = ("ann", "bob")
+
+
+def replace(value, **changes):
+    """A value of either kind, with some parts changed; Python 3.13 has it as `copy.replace`."""
+    if isinstance(value, tuple):
+        return value._replace(**changes)
+    return dataclasses.replace(value, **changes)
 
 
 def digest(text):

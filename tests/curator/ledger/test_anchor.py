@@ -1,5 +1,6 @@
 """The head file: it never goes back, and what is damaged or foreign is refused."""
 
+import hashlib
 import os
 import random
 import resource
@@ -216,6 +217,30 @@ def _all_of(anchor):
         return [made.head, made.spent(1), made.spent(2)]
     finally:
         made.close()
+
+
+def test_lines_of_earlier_versions_are_read_and_followed(tmp_path):
+    """They have sixteen digits of SHA-256; each that is written anew has its CRC-32."""
+    texts = [f"discreet-head/1 {UID}", f"3 {head(3).hash}", "3 7 1"]
+    lines = []
+    for number, text in enumerate(texts):
+        check = hashlib.sha256(f"{number} {text}".encode()).hexdigest()[:16]
+        lines.append(f"{text} {check}".ljust(_LINE - 1).encode() + b"\n")
+    path = tmp_path / "head"
+    path.write_bytes(b"".join(lines))
+    anchor = Anchor(path, UID)
+    assert (anchor.head, anchor.spent(1)) == (head(3), Amount(7, 1))
+    with anchor:
+        anchor.follow(head(4), [[1, 2, 0]])
+    anchor.close()
+    anchor = Anchor(path, UID)
+    assert (anchor.head, anchor.spent(1)) == (head(4), Amount(9, 1))
+    anchor.close()
+    path.write_bytes(b"".join(lines).replace(b"3 7 1", b"3 6 1"))
+    anchor = Anchor(path, UID)
+    with pytest.raises(LedgerError, match="damaged in line 3"):
+        anchor.spent(1)
+    anchor.close()
 
 
 def test_lines_that_changed_places_are_found(anchor):

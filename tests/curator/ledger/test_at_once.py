@@ -1,10 +1,9 @@
 """One statement instead of a transaction: it writes the same, or nothing, whatever is unusual."""
 
 import threading
-from dataclasses import replace
 
 import pytest
-from tests.curator.ledger.harness import UNIT, Checker, ask, claim, registration
+from tests.curator.ledger.harness import UNIT, Checker, ask, claim, registration, replace
 from tests.curator.ledger.test_faults import at_steps, refused_in_a_fork
 
 from discreet.curator.ledger.amounts import Amount

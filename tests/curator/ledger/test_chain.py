@@ -1,12 +1,15 @@
 """The log: any change of any entry is found by who knows the head."""
 
+import json
+import os
+import re
 from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator.ledger.chain import START, Entry, Head, canonical, checked, follows
+from discreet.curator.ledger.chain import START, Entry, Head, canonical, checked, follows, new_salt
 from discreet.errors import LedgerError, ParameterError
 
 
@@ -107,6 +110,41 @@ def test_a_head_is_read_back(seq, text):
 def test_wrong_heads_are_refused(wrong):
     with pytest.raises(ParameterError):
         Head.read(wrong)
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4),
+    lambda some: st.lists(some, max_size=3) | st.dictionaries(st.text(max_size=3), some),
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.text(max_size=4), _VALUES))
+def test_it_is_the_text_that_the_library_writes(values):
+    assert canonical(values) == json.dumps(values, sort_keys=True, separators=(",", ":"))
+
+
+def test_what_json_does_not_know_is_refused():
+    with pytest.raises(TypeError, match="not JSON"):
+        canonical({"a": {1}})
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_no_salt_is_used_twice():
+    """Not in a child either, which has its parent's memory."""
+    salts = [new_salt() for _ in range(200)]
+    assert len({*salts}) == 200
+    assert all(re.fullmatch("[0-9a-f]{32}", one) for one in salts)
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(theirs, " ".join(new_salt() for _ in range(100)).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    told = os.read(ours, 1 << 16).decode().split()
+    os.close(ours)
+    os.close(theirs)
+    assert len({*salts, *told, *(new_salt() for _ in range(100))}) == 400
 
 
 @given(st.dictionaries(st.text(max_size=4), st.integers() | st.text(max_size=4)))

@@ -3,13 +3,12 @@
 import hashlib
 import json
 import tempfile
-from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.curator.ledger.harness import UNIT, Checker, Place, ask, claim, new_ledger
+from tests.curator.ledger.harness import UNIT, Checker, Place, ask, claim, new_ledger, replace
 
 from discreet.curator.ledger import ledger as module
 from discreet.curator.ledger.chain import canonical, noise_mark

@@ -14,7 +14,6 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from tests.curator.ledger.harness import (
     new_ledger,
     noted,
     registration,
+    replace,
 )
 from tests.examples import TORTURE
 

@@ -1,10 +1,9 @@
 """A better stored answer that a question is made of: who pays, what is logged, what is refused."""
 
 import threading
-from dataclasses import replace
 
 import pytest
-from tests.curator.ledger.harness import UNIT, ask, claim, compute
+from tests.curator.ledger.harness import UNIT, ask, claim, compute, replace
 
 from discreet.curator.ledger.registry import retire
 from discreet.curator.ledger.values import Done, Pending

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from tests.curator.ledger.harness import (
@@ -19,6 +18,7 @@ from tests.curator.ledger.harness import (
     compute,
     new_ledger,
     noted,
+    replace,
 )
 from tests.curator.ledger.test_faults import at_steps
 from tests.examples import TORTURE

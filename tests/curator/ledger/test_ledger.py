@@ -1,12 +1,10 @@
 """The ledger's behaviour: keys, charges, hits, sizes, refusals; on SQLite and PostgreSQL."""
 
-import dataclasses
 import os
 import pickle
 import re
 import shutil
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from tests.curator.ledger.harness import (
     compute,
     new_ledger,
     registration,
+    replace,
 )
 
 from discreet import private
@@ -96,7 +95,7 @@ def test_the_same_key_again_before_the_answer_resumes(ledger):
     first = ledger.reserve(claim("a"))
     before = state(ledger)
     again = ledger.reserve(claim("a"))
-    assert again == dataclasses.replace(first, resumed=True)
+    assert again == replace(first, resumed=True)
     assert ledger.pending == (again,)
     assert state(ledger) == before
 
@@ -335,7 +334,7 @@ def test_deltas_are_charged_beside(tmp_path):
     limit = limit_of(epsilon=1, delta="1e-6")
     register(made, registration(families={"staff": limit}, allowances={}))
     charge = lambda main, delta: (Charge("staff", Amount(main, delta)),)
-    asked = lambda key, *amount: dataclasses.replace(claim(key), charges=charge(*amount))
+    asked = lambda key, *amount: replace(claim(key), charges=charge(*amount))
     made.reserve(asked("a", 5, 10**15 - 1))
     with pytest.raises(BudgetExceededError, match="delta"):
         made.reserve(asked("b", 5, 2))
@@ -350,13 +349,13 @@ def test_deltas_are_charged_beside(tmp_path):
 def test_a_negative_charge_is_refused(ledger, amount):
     before = state(ledger)
     with pytest.raises(ParameterError, match="negative"):
-        ledger.reserve(dataclasses.replace(claim("a"), charges=(Charge("staff", amount),)))
+        ledger.reserve(replace(claim("a"), charges=(Charge("staff", amount),)))
     assert state(ledger) == before
 
 
 def test_an_unknown_account_is_refused(ledger):
     with pytest.raises(LedgerError, match="no account 'nobody'"):
-        ledger.reserve(dataclasses.replace(claim("a"), charges=(Charge("nobody", Amount(1)),)))
+        ledger.reserve(replace(claim("a"), charges=(Charge("nobody", Amount(1)),)))
 
 
 def test_a_sealed_account_pays_nothing_and_keeps_its_answers(ledger, either):
@@ -405,7 +404,7 @@ def test_a_ledger_is_found_again_as_it_was(either):
         before = (state(ledger), ledger.head, ledger.policy, ledger.uid)
     with either.open() as ledger:
         assert (state(ledger), ledger.head, ledger.policy, ledger.uid) == before
-        assert ledger.reserve(claim("b")) == dataclasses.replace(waiting, resumed=True)
+        assert ledger.reserve(claim("b")) == replace(waiting, resumed=True)
         assert ledger.policy == (POLICY, 1)
 
 
@@ -601,7 +600,7 @@ def test_opening_brings_the_head_up_to_date(either):
 def test_curators_with_head_files_of_their_own(postgres_places, tmp_path):
     """Two machines, one PostgreSQL: each head file knows what the other one charged."""
     place = postgres_places()
-    other = dataclasses.replace(place, head=str(tmp_path / "elsewhere"))
+    other = replace(place, head=str(tmp_path / "elsewhere"))
     with place.new() as one:
         Anchor.create(Path(other.head), one.uid).close()
         with other.open() as two:
@@ -638,10 +637,10 @@ def test_a_ledger_whose_accounts_have_spent_less_does_not_open(either, what):
 
 def test_a_delta_that_was_given_back_is_noticed(tmp_path):
     limit = limit_of(epsilon=5, delta="0.001")
-    wanted = dataclasses.replace(registration(), families={"staff": limit}, allowances={})
+    wanted = replace(registration(), families={"staff": limit}, allowances={})
     with Ledger.create(tmp_path / "ledger.db") as ledger:
         register(ledger, wanted)
-        ledger.reserve(dataclasses.replace(claim("a"), charges=(Charge("staff", Amount(0, 9)),)))
+        ledger.reserve(replace(claim("a"), charges=(Charge("staff", Amount(0, 9)),)))
         ledger._database._raw.execute("UPDATE discreet_account SET delta_spent = 8")
     with pytest.raises(LedgerError, match="was changed"):
         Ledger(tmp_path / "ledger.db")
@@ -691,14 +690,14 @@ def test_noise_keys_are_not_shown(ledger):
 def test_what_is_left():
     account = Account(1, "staff", "pure", Amount(5, 3), Amount(2, 1), sealed=False)
     assert account.left == Amount(3, 2)
-    assert dataclasses.replace(account, sealed=True).left == Amount(0)
+    assert replace(account, sealed=True).left == Amount(0)
 
 
 def test_values_are_values():
     asked = claim("a")
     assert isinstance(asked, Claim)
     assert pickle.loads(pickle.dumps(asked)) == asked
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         asked.key = "b"
 
 

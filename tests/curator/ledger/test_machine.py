@@ -2,14 +2,23 @@
 
 import shutil
 import tempfile
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.curator.ledger.harness import ANALYSTS, UNIT, Checker, Place, claim, compute, note
+from tests.curator.ledger.harness import (
+    ANALYSTS,
+    UNIT,
+    Checker,
+    Place,
+    claim,
+    compute,
+    note,
+    replace,
+)
 from tests.examples import TORTURE
 
 from discreet.curator.ledger.registry import retire

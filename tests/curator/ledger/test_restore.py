@@ -1,11 +1,10 @@
 """Backups that are put back: what was answered since is counted as spent, whatever crashes."""
 
-import dataclasses
 import shutil
 from pathlib import Path
 
 import pytest
-from tests.curator.ledger.harness import POLICY, UNIT, Checker, ask, claim, registration
+from tests.curator.ledger.harness import POLICY, UNIT, Checker, ask, claim, registration, replace
 
 from discreet.curator.ledger.amounts import Amount, limit_of
 from discreet.curator.ledger.ledger import Ledger
@@ -203,7 +202,7 @@ def test_accounts_that_the_backup_does_not_know(place):
         for number in range(4):
             asked = claim(f"g{number}", policy="policy-2")
             charges = (Charge("guests", Amount(UNIT)),)
-            ask(ledger, place, dataclasses.replace(asked, charges=charges))
+            ask(ledger, place, replace(asked, charges=charges))
     made.put_back()
     assert "accounts are not in this ledger" in made.restore()[-1]
     with place.open() as ledger:

@@ -1,12 +1,11 @@
 """Tables: what the database itself refuses, and how old tables become new ones."""
 
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import func, insert, inspect, update
-from tests.curator.ledger.harness import UNIT, ask, claim, new_ledger, registration
+from tests.curator.ledger.harness import UNIT, ask, claim, new_ledger, registration, replace
 
 from discreet.curator.access import Access
 from discreet.curator.ledger import tables as t

@@ -2,10 +2,9 @@
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
-from tests.curator.ledger.harness import POLICY, UNIT, Checker, ask, claim
+from tests.curator.ledger.harness import POLICY, UNIT, Checker, ask, claim, replace
 
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.registry import retire

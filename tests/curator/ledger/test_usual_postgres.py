@@ -4,11 +4,9 @@ What the tables refuse as well (an account below nothing, a key that is taken) i
 those checks and indexes taken away, too: then the function alone has to see it.
 """
 
-from dataclasses import replace
-
 import psycopg
 import pytest
-from tests.curator.ledger.harness import UNIT, Checker, ask, claim
+from tests.curator.ledger.harness import UNIT, Checker, ask, claim, replace
 from tests.curator.ledger.test_usual import SECOND, answer, charge
 
 from discreet.curator.ledger.amounts import Amount

@@ -1,9 +1,7 @@
 """One transaction: what it says to the database, and that all accounts pay or none."""
 
-from dataclasses import replace
-
 import pytest
-from tests.curator.ledger.harness import UNIT, ask, claim
+from tests.curator.ledger.harness import UNIT, ask, claim, replace
 
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.values import Charge, Pending

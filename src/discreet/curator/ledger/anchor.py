@@ -7,7 +7,8 @@ A crash between a commit and the head file leaves the file one entry behind, whi
 log still contains what it names, and the tables say what it cost.
 
 The file is lines of 256 bytes, one for the ledger, one for the head and one for each account, each
-with a checksum, rewritten in place, so that it never grows with the log. What changes within a page
+with a checksum (of a torn or damaged line: nobody who can write the file is kept from making one),
+rewritten in place, so that it never grows with the log. What changes within a page
 of 16 lines is one write, and the page with the head comes last. It is not flushed at each entry:
 who loses power loses at most what the system had not written, and the log itself is flushed.
 
@@ -30,6 +31,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
+from zlib import crc32
 
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.chain import START, Head
@@ -51,8 +53,18 @@ _JUST = 0.0003
 """Who wrote less than so many seconds ago writes all the time, and makes room for others."""
 _PAUSES = (0.0003, 0.0006, 0.0012, 0.0025, 0.005, 0.01, 0.02)
 """Seconds between its tries, before it waits in the queue."""
-_SUM = 16
 _FORM = "discreet-head/1"
+
+
+class _Page:
+    """The first page of the file as it was last seen, and what was read from its lines so far."""
+
+    __slots__ = ("head", "raw", "spent")
+
+    def __init__(
+        self, raw: bytes, head: Head | None = None, spent: dict[int, Amount] | None = None
+    ) -> None:
+        self.raw, self.head, self.spent = raw, head, {} if spent is None else spent
 
 
 class Anchor:
@@ -65,9 +77,8 @@ class Anchor:
 
     def __init__(self, path: Path, uid: str) -> None:
         self.path = path
-        self._alone, self._page = False, b""
+        self._alone, self._fresh, self._page = False, False, _Page(b"")
         self._left = -_JUST
-        self._known: dict[int, tuple[bytes, Head | Amount]] = {}
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -137,7 +148,7 @@ class Anchor:
             raise
 
     def __exit__(self, *_: object) -> None:
-        self._alone, self._page = False, b""
+        self._alone = self._fresh = False
         fcntl.flock(self._file, fcntl.LOCK_UN)
         self._left = time.monotonic()
 
@@ -154,40 +165,41 @@ class Anchor:
     @property
     def head(self) -> Head:
         """The furthest entry that was reached."""
-        return self._head(self._read(0)[_LINE : 2 * _LINE])
+        page = self._first()
+        if page.head is None:
+            page.head = self._head(page.raw[_LINE : 2 * _LINE])
+        return page.head
 
     def _head(self, raw: bytes) -> Head:
-        known = self._known.get(1)
-        if known is not None and known[0] == raw:
-            return known[1]  # type: ignore[return-value]
         words = self._words(1, raw)
         if words is None:
             return START
         try:
-            found = Head(int(words[0]), words[1])
+            return Head(int(words[0]), words[1])
         except (ValueError, IndexError):
             raise self._damaged(1) from None
-        self._known[1] = raw, found
-        return found
 
     def spent(self, account: int) -> Amount:
         """The most that an account had spent."""
-        page, line = divmod(1 + account, _PAGE)
-        return self._spent(1 + account, self._read(page)[line * _LINE : (line + 1) * _LINE])
+        number, line = divmod(1 + account, _PAGE)
+        if number:
+            raw = self._read(number)
+            return self._spent(1 + account, raw[line * _LINE : (line + 1) * _LINE])
+        page = self._first()
+        found = page.spent.get(account)
+        if found is None:
+            raw = page.raw[line * _LINE : (line + 1) * _LINE]
+            found = page.spent[account] = self._spent(line, raw)
+        return found
 
     def _spent(self, line: int, raw: bytes) -> Amount:
-        known = self._known.get(line)
-        if known is not None and known[0] == raw:
-            return known[1]  # type: ignore[return-value]
         words = self._words(line, raw)
         if words is None:
             return NOTHING
         try:
-            found = Amount(int(words[1]), int(words[2]))
+            return Amount(int(words[1]), int(words[2]))
         except (ValueError, IndexError):
             raise self._damaged(line) from None
-        self._known[line] = raw, found
-        return found
 
     def believe(self, account: Account) -> None:
         """Refuse a row that says that less was spent than this file knows.
@@ -235,33 +247,22 @@ class Anchor:
             head: the last entry.
             paid: numbers of accounts, each once, with units of epsilon or rho and of delta.
         """
-        page, last = self._read(0), 1
-        for number, _, _ in paid:
-            last = max(last, 1 + number)
-        end = (1 + last) * _LINE
-        if len(page) < end:  # a line is new, or on another page
-            self.advance(head, {n: self.spent(n) + Amount(m, d) for n, m, d in paid})
-            return
-        lines = [page[at : at + _LINE] for at in range(_LINE, end, _LINE)]
+        page, end, spent = self._first(), 2 * _LINE, {}
         for number, main, delta in paid:
-            known = self._spent(1 + number, lines[number])
-            lines[number] = self._spending(
-                1 + number, head, Amount(known.main + main, known.delta + delta)
-            )
-        lines[0] = self._reaching(head)
-        self._write(_LINE, b"".join(lines), page[_LINE:])
-
-    def _reaching(self, head: Head) -> bytes:
-        """The line of a head that will be in the file."""
-        made = _line(1, f"{head.seq} {head.hash}")
-        self._known[1] = made, head
-        return made
-
-    def _spending(self, line: int, head: Head, most: Amount) -> bytes:
-        """The line of an account that will be in the file."""
-        made = _line(line, f"{head.seq} {most.main} {most.delta}")
-        self._known[line] = made, most
-        return made
+            had = self.spent(number)
+            spent[number] = Amount(had.main + main, had.delta + delta)
+            end = max(end, (2 + number) * _LINE)
+        if len(page.raw) < end:  # a line is new, or on another page
+            self.advance(head, spent)
+            return
+        new = bytearray(page.raw)
+        new[_LINE : 2 * _LINE] = _reaching(head)
+        for number, most in spent.items():
+            at = (1 + number) * _LINE
+            new[at : at + _LINE] = _spending(1 + number, head, most)
+        made = bytes(new)
+        self._write(_LINE, made[_LINE:end], page.raw[_LINE:])
+        self._page, self._fresh = _Page(made, head, page.spent | spent), self._alone
 
     def advance(self, head: Head, spent: Mapping[int, Amount]) -> None:
         """Write what was reached; the caller holds the lock. What is behind changes nothing.
@@ -287,9 +288,9 @@ class Anchor:
                 most = amount
                 if not known.within(amount):
                     most = Amount(max(amount.main, known.main), max(amount.delta, known.delta))
-                made.append((at, self._spending(line, head, most)))
+                made.append((at, _spending(line, head, most)))
         if not page and head.seq > self._head(old[_LINE : 2 * _LINE]).seq:
-            made.append((_LINE, self._reaching(head)))
+            made.append((_LINE, _reaching(head)))
         if not made:
             return
         new = bytearray(old)
@@ -306,7 +307,7 @@ class Anchor:
 
     def _write(self, at: int, new: bytes, old: bytes) -> None:
         """Write at a place where other bytes were; who cannot write all of it takes it back."""
-        self._page = b""
+        self._fresh = False
         try:
             done = os.pwrite(self._file, new, at)
             if done != len(new):
@@ -321,23 +322,29 @@ class Anchor:
             ) from error
 
     def _read(self, page: int) -> bytes:
-        if not page and self._page:
-            return self._page
-        found = os.pread(self._file, _PAGE * _LINE, page * _PAGE * _LINE)
-        if not page and self._alone:
-            self._page = found
-        return found
+        if not page:
+            return self._first().raw
+        return os.pread(self._file, _PAGE * _LINE, page * _PAGE * _LINE)
+
+    def _first(self) -> _Page:
+        """The first page as it is; what was read of it is known until it changes."""
+        if not self._fresh:
+            raw = os.pread(self._file, _PAGE * _LINE, 0)
+            if raw != self._page.raw:
+                self._page = _Page(raw)
+            self._fresh = self._alone
+        return self._page
 
     def _words(self, line: int, raw: bytes) -> list[str] | None:
         """The words of a line; None where nothing was written yet."""
         if not raw.strip(b"\0"):
             return None
-        text = raw.decode("ascii", errors="replace")
-        words = text.split()
+        words = raw.decode("latin-1").split()
         if (
             len(raw) != _LINE
+            or not raw.isascii()
             or not 2 <= len(words) <= 4
-            or _line(line, " ".join(words[:-1])) != raw
+            or raw not in (made(line, " ".join(words[:-1])) for made in (_line, _early_line))
         ):
             raise self._damaged(line)
         return words[:-1]
@@ -357,9 +364,28 @@ def _changed(words: str) -> LedgerError:
     )
 
 
+def _reaching(head: Head) -> bytes:
+    """The line of a head that will be in the file."""
+    return _line(1, f"{head.seq} {head.hash}")
+
+
+def _spending(line: int, head: Head, most: Amount) -> bytes:
+    """The line of an account that will be in the file."""
+    return _line(line, f"{head.seq} {most.main} {most.delta}")
+
+
 def _line(number: int, text: str) -> bytes:
-    check = sha256(f"{number} {text}".encode("ascii", "replace")).hexdigest()[:_SUM]
-    made = f"{text} {check}".ljust(_LINE - 1)
+    """A line, with the checksum of its number and text."""
+    return _filled(text, f"{crc32(f'{number} {text}'.encode()):08x}")
+
+
+def _early_line(number: int, text: str) -> bytes:
+    """The same, as it was made by version 0.1 and earlier."""
+    return _filled(text, sha256(f"{number} {text}".encode()).hexdigest()[:16])
+
+
+def _filled(text: str, check: str) -> bytes:
+    made = f"{text} {check}".ljust(_LINE - 1).encode()
     if len(made) >= _LINE:
         raise LedgerError("a line of the head file is too long")
-    return f"{made}\n".encode("ascii", "replace")
+    return made + b"\n"

@@ -30,7 +30,7 @@ from typing import Any
 
 from discreet.curator.ledger import usual_postgres
 from discreet.curator.ledger.anchor import Anchor
-from discreet.curator.ledger.chain import Head, follows
+from discreet.curator.ledger.chain import Head, chained
 from discreet.curator.ledger.charging import charged
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.statements import LARGEST
@@ -67,26 +67,26 @@ class Once(ABC):
         if len(paid) > 2:
             return None
         last = anchor.head
-        entry = follows(last, "reserve", body)
+        head = _next(last, "reserve", body)
         values = (
-            entry.seq, body, entry.hash, claim.policy, last.seq, last.hash, claim.key,
+            head.seq, body, head.hash, claim.policy, last.seq, last.hash, claim.key,
             claim.digest, claim.canon, claim.size, claim.analyst, noise,
-            *_payer(anchor, paid[0]), *(_payer(anchor, paid[1]) if len(paid) > 1 else _NOBODY),
+            *_payer(anchor, *paid[0]), *(_payer(anchor, *paid[1]) if len(paid) > 1 else _NOBODY),
         )  # fmt: skip
         if not self._charged(values):
             return None
-        anchor.follow(entry.head, paid)
-        return entry.head
+        anchor.follow(head, paid)
+        return head
 
     def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> Head | None:
         """Write an answer."""
         last = anchor.head
-        entry = follows(last, "done", body)
-        values = (charged, key, answer, entry.seq, body, entry.hash, last.seq, last.hash)
+        head = _next(last, "done", body)
+        values = (charged, key, answer, head.seq, body, head.hash, last.seq, last.hash)
         if not self._answered(values):
             return None
-        anchor.follow(entry.head, ())
-        return entry.head
+        anchor.follow(head, ())
+        return head
 
     @abstractmethod
     def _charged(self, values: tuple[Any, ...]) -> bool:
@@ -121,11 +121,16 @@ class _InFile(Once):
         return self._database.wrote("store", ANSWER, values)
 
 
-def _payer(anchor: Anchor, paid: Sequence[int]) -> tuple[int, ...]:
+def _payer(anchor: Anchor, number: int, main: int, delta: int) -> tuple[int, ...]:
     """Who pays, how much, and what it had spent before."""
-    number, main, delta = paid
     had = anchor.spent(number)
     return number, main, delta, had.main, had.delta
+
+
+def _next(last: Head, kind: str, body: str) -> Head:
+    """The head of a log whose last entry is this one."""
+    seq = last.seq + 1
+    return Head(seq, chained(last.hash, seq, kind, body))
 
 
 def once_in(database: Database) -> Once:

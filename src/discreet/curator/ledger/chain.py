@@ -10,20 +10,23 @@ Tested by tests/curator/ledger/test_chain.py
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
 from typing import Any, NamedTuple
 
 from discreet.errors import LedgerError, ParameterError
-from discreet.noise.source import new_key
+from discreet.noise.source import system_source
 
 __all__ = [
     "START",
     "Entry",
     "Head",
     "canonical",
+    "chained",
     "checked",
     "follows",
     "new_salt",
@@ -76,32 +79,44 @@ class Entry(NamedTuple):
         return found
 
 
+quoted = json.encoder.encode_basestring_ascii
+"""A text as `canonical` writes it."""
 _JSON = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
 )
+_parts: Any = json.encoder.c_make_encoder  # type: ignore[attr-defined]
+if _parts is not None:  # what `encode` would make anew for every text
+    _how = {"sort_keys": True, "skipkeys": False, "allow_nan": False}
+    _parts = _parts(None, _JSON.default, quoted, None, ":", ",", *_how.values())
 
 
 def canonical(values: Mapping[str, Any]) -> str:
     """Values as JSON text, the same for equal values: sorted names, no spaces, ASCII."""
-    return _JSON.encode(values)
-
-
-quoted = json.encoder.encode_basestring_ascii
-"""A text as `canonical` writes it."""
+    return _JSON.encode(values) if _parts is None else "".join(_parts(values, 0))
 
 
 _LENGTH = Struct(">Q").pack
 
 
+@lru_cache(maxsize=64)
+def _told(text: str) -> bytes:
+    """A word of which there are few, with its length."""
+    return _LENGTH(len(text.encode())) + text.encode()
+
+
+def chained(before: str, seq: int, kind: str, body: str) -> str:
+    """The hash of an entry, from that of the one before it."""
+    number, text = b"%d" % seq, body.encode()
+    parts = (
+        bytes.fromhex(before), _LENGTH(len(number)), number, _told(kind), _LENGTH(len(text)), text,
+    )  # fmt: skip
+    return sha256(b"".join(parts)).hexdigest()
+
+
 def follows(head: Head, kind: str, body: str) -> Entry:
     """The entry that comes after a head."""
     seq = head.seq + 1
-    number, sort, text = b"%d" % seq, kind.encode(), body.encode()
-    told = b"%b%b%b%b%b%b%b" % (
-        bytes.fromhex(head.hash),
-        _LENGTH(len(number)), number, _LENGTH(len(sort)), sort, _LENGTH(len(text)), text,
-    )  # fmt: skip
-    return Entry(seq, kind, body, sha256(told).hexdigest())
+    return Entry(seq, kind, body, chained(head.hash, seq, kind, body))
 
 
 def checked(entries: Iterable[Entry], after: Head = START) -> Iterable[Entry]:
@@ -125,6 +140,17 @@ def noise_mark(noise: bytes) -> str:
     return sha256(b"noise key " + noise).hexdigest()
 
 
+_SALTS: list[str] = []
+"""Some that nobody has used, so that the system is not asked for every entry."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_SALTS.clear)
+
+
 def new_salt() -> str:
     """Something that nobody can guess, so that a hash shows nothing of the rest."""
-    return new_key()[:16].hex()
+    while True:
+        try:
+            return _SALTS.pop()
+        except IndexError:
+            many = system_source().array(128, 64).tobytes().hex()
+            _SALTS.extend(many[at : at + 32] for at in range(0, len(many), 32))

@@ -102,7 +102,7 @@ def _hit(
 ) -> Done:
     """Point an asking at an answer that is there; never at one that points itself."""
     of, failed = on.pointed(stored), is_failed(stored)
-    claim = replace(claim, size=int(stored["size"]))
+    claim = claim._replace(size=int(stored["size"]))
     pointer = f"@{of}"
     told = charged(claim, spent, at, noise=None, of=of)
     entry = on.charge(claim, "hit", told, state="done", noise=None, answer=pointer, failed=failed)

@@ -228,7 +228,7 @@ class Ledger:
         """Write in one go; None if that did not do."""
         with self._database.turn():
             anchor = self._written_in()
-            with anchor.locked(), _WRITTEN:
+            with anchor, _WRITTEN:
                 return self._go(name, anchor, write)
 
     def _go(self, name: str, anchor: Anchor, write: Write) -> Any:

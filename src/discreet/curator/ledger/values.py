@@ -52,8 +52,7 @@ class Account:
         return cls(0, str(values["account"]), accounting, total, spent, sealed)
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(NamedTuple):
     """What one account pays for a question.
 
     Attributes:
@@ -68,8 +67,7 @@ class Charge:
     on_hit: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A question that wants to be charged.
 
     Attributes:
