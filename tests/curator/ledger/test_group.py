@@ -24,7 +24,7 @@ from tests.curator.ledger.test_faults import at_steps
 from tests.examples import TORTURE
 
 from discreet.curator.ledger.amounts import Amount
-from discreet.curator.ledger.group import Group
+from discreet.curator.ledger.group import Group, Member
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.statements import HEAD
 from discreet.curator.ledger.steps import STEPS
@@ -33,6 +33,21 @@ from discreet.curator.ledger.verify import verified
 from discreet.errors import BudgetExceededError, DiscreetError, LedgerError
 
 LABELS = (*STEPS, "outside")
+
+
+@pytest.fixture(params=["new", "known"])
+def either(either, request, monkeypatch):
+    """A ledger that knows its accounts writes those who wait in one go each, in a file."""
+    if request.param == "known":
+        new = type(either).new
+
+        def knowing(place, *args, **options):
+            ledger = new(place, *args, **options)
+            ledger._numbers.update((one.name, one.id) for one in ledger.accounts.values())
+            return ledger
+
+        monkeypatch.setattr(type(either), "new", knowing)
+    return either
 
 
 class Gathering:
@@ -101,6 +116,57 @@ def test_who_waits_at_the_same_moment_is_written_by_one_commit(either):
         assert [e.values()["key"] for e in ledger.entries(seq)] == list("abcdefgh")
         assert len({pending.noise for pending in got}) == 8
         assert ledger.accounts["staff"].spent.main == 8 * UNIT
+        verified(ledger)
+
+
+def test_in_a_file_a_usual_group_is_written_in_one_go_each(place, monkeypatch):
+    """By one statement for each, in one transaction; and what is unusual takes all of it back."""
+    decided = []
+    decide = Member.decide
+    monkeypatch.setattr(Member, "decide", lambda one, on: (decided.append(one), decide(one, on)))
+    with place.new() as ledger:
+        ask(ledger, place, claim("first"))
+        decided.clear()
+        Gathering().run(*reserving(ledger, *"abcd"))
+        assert not decided or not ledger._database.is_file
+        Gathering().run(*(lambda key=key: ledger.store(key, "answer") for key in "abcd"))
+        assert not decided or not ledger._database.is_file
+        there = ledger._anchor
+        assert there.head == ledger.head
+        assert all(there.spent(one.id) == one.spent for one in ledger.accounts.values())
+        Checker(place).look(ledger)
+        decided.clear()
+        got = Gathering().run(*reserving(ledger, "e", "f", "a", "g"))
+        assert [type(one) for one in got] == [Pending, Pending, Done, Pending]
+        assert len(decided) == 3
+        assert ledger.accounts["staff"].spent.main == 8 * UNIT
+        verified(ledger)
+
+
+def test_who_is_refused_in_a_group_and_written_alone_is_not_refused(place):
+    """What came of a transaction that was taken back is nothing."""
+    tries = []
+
+    def at_first(on):
+        on.look(HEAD)
+        tries.append(1)
+        if len(tries) > 1:
+            raise LedgerError("not again")
+        on.pay([Charge("staff", Amount(UNIT))])
+
+    def late(on):
+        on.pay([Charge("staff", Amount(0))])
+        raise LedgerError("changed my mind")
+
+    with place.new(total=3) as ledger:
+        ask(ledger, place, claim("first"))
+        taking, changing = (
+            lambda act=act: ledger._group.do("reserve", act) for act in (at_first, late)
+        )
+        a, c = reserving(ledger, *"ac")
+        got = Gathering().run(a, taking, c, changing)
+        assert [type(one) for one in got] == [Pending, LedgerError, Pending, LedgerError]
+        assert ledger.accounts["staff"].spent.main == 3 * UNIT
         verified(ledger)
 
 

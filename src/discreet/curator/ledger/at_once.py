@@ -19,16 +19,21 @@ rows as they are at that moment; what is not there is refused. The head that it 
 head file, which is compared with the log in this way; and since what an account had spent at that
 head is in the file, what it has spent now need not be read from the database. The statement also
 compares: where a row says that less was spent, it was changed, and nothing is written.
-Tested by tests/curator/ledger/test_at_once.py
+
+Those who wait at the same moment are written so, too, in SQLite: one statement for each, in one
+transaction, each building on the head that the one before it leaves. If one of them is not as
+usual, all of it is taken back, and the other way decides.
+Tested by tests/curator/ledger/test_at_once.py, tests/curator/ledger/test_group.py
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from discreet.curator.ledger import usual_postgres
+from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import Head, chained
 from discreet.curator.ledger.charging import charged
@@ -39,13 +44,55 @@ from discreet.curator.ledger.usual import ANSWER, CHARGE
 from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.noise.source import new_key
 
-__all__ = ["Once", "once_in", "reserve_at_once", "store_at_once"]
+__all__ = [
+    "Once", "Reached", "Rising", "Write", "grouped_in", "once_in", "reserve_at_once",
+    "store_at_once",
+]  # fmt: skip
 
-Write = Callable[["Once", Anchor], Any]
+Write = Callable[["Once", "Reached"], Any]
 """Writes something in one go; None where nothing was written. The caller has all locks."""
 
 _Paid = Sequence[Sequence[int]]
 _NOBODY = (None,) * 5
+
+
+class Reached(Protocol):
+    """What the log has reached: the head file, or what it will say after a commit."""
+
+    @property
+    def head(self) -> Head:
+        """The last entry."""
+
+    def spent(self, account: int, /) -> Amount:
+        """What an account has spent by then."""
+
+    def follow(self, head: Head, paid: _Paid, /) -> None:
+        """Take down the next head, and what accounts paid to get there."""
+
+
+class Rising:
+    """What the head file will say, once what is written in an open transaction is committed.
+
+    Args:
+        anchor: the head file as it is.
+    """
+
+    __slots__ = ("_anchor", "head", "paid")
+
+    def __init__(self, anchor: Anchor) -> None:
+        self._anchor, self.head = anchor, anchor.head
+        self.paid: dict[int, Amount] = {}
+
+    def spent(self, account: int) -> Amount:
+        """What an account will have spent."""
+        found = self.paid.get(account)
+        return self._anchor.spent(account) if found is None else found
+
+    def follow(self, head: Head, paid: _Paid) -> None:
+        """Take down the next head, and what accounts paid to get there."""
+        self.head = head
+        for number, main, delta in paid:
+            self.paid[number] = self.spent(number) + Amount(main, delta)
 
 
 class Once(ABC):
@@ -61,7 +108,7 @@ class Once(ABC):
         self._database = database
 
     def charge(
-        self, anchor: Anchor, claim: Claim, paid: _Paid, body: str, noise: bytes
+        self, anchor: Reached, claim: Claim, paid: _Paid, body: str, noise: bytes
     ) -> Head | None:
         """Write a charge; at most two pay for it this way."""
         if len(paid) > 2:
@@ -78,7 +125,9 @@ class Once(ABC):
         anchor.follow(head, paid)
         return head
 
-    def answer(self, anchor: Anchor, key: str, charged: int, answer: str, body: str) -> Head | None:
+    def answer(
+        self, anchor: Reached, key: str, charged: int, answer: str, body: str
+    ) -> Head | None:
         """Write an answer."""
         last = anchor.head
         head = _next(last, "done", body)
@@ -121,7 +170,19 @@ class _InFile(Once):
         return self._database.wrote("store", ANSWER, values)
 
 
-def _payer(anchor: Anchor, number: int, main: int, delta: int) -> tuple[int, ...]:
+class _InTransaction(Once):
+    """In SQLite, by the same statements, within a transaction that somebody else commits."""
+
+    __slots__ = ()
+
+    def _charged(self, values: tuple[Any, ...]) -> bool:
+        return self._database.put(CHARGE, values)
+
+    def _answered(self, values: tuple[Any, ...]) -> bool:
+        return self._database.put(ANSWER, values)
+
+
+def _payer(anchor: Reached, number: int, main: int, delta: int) -> tuple[int, ...]:
     """Who pays, how much, and what it had spent before."""
     had = anchor.spent(number)
     return number, main, delta, had.main, had.delta
@@ -136,6 +197,11 @@ def _next(last: Head, kind: str, body: str) -> Head:
 def once_in(database: Database) -> Once:
     """What writes in one go, as the database needs it."""
     return (_InFile if database.is_file else _InServer)(database)
+
+
+def grouped_in(database: Database) -> Once | None:
+    """What writes several in one transaction; None where that is left to the other way."""
+    return _InTransaction(database) if database.is_file else None
 
 
 def reserve_at_once(
@@ -162,7 +228,7 @@ def reserve_at_once(
     noise = new_key()
     body = charged(claim, paid, now(), noise=noise)
 
-    def write(once: Once, anchor: Anchor) -> Pending | None:
+    def write(once: Once, anchor: Reached) -> Pending | None:
         reached("in reserve")
         head = once.charge(anchor, claim, paid, body, noise)
         if head is None:
@@ -175,7 +241,7 @@ def reserve_at_once(
 def store_at_once(key: str, answer: str, body: str, paid: Charged) -> Write:
     """Prepare to put an answer in and the noise key out, under a charge of this process."""
 
-    def write(once: Once, anchor: Anchor) -> Done | None:
+    def write(once: Once, anchor: Reached) -> Done | None:
         reached("in store")
         if once.answer(anchor, key, paid.seq, answer, body) is None:
             return None

@@ -241,14 +241,8 @@ class Database:
             placed: the statement, one of `discreet.curator.ledger.usual`.
             values: by place.
         """
-        if self._raw is None:
-            self._connect()
+        self.prepare()
         self._same()
-        if self._usual is None:
-            made = self._raw.cursor()
-            for text in TEMPORARY:
-                made.execute(text)
-            self._usual = made
         passed("before the commit of", (name,))
         try:
             self._usual.execute(self.texts[placed], values)
@@ -258,6 +252,24 @@ class Database:
             if self._raw.in_transaction:
                 self._raw.rollback()
         passed("after the commit of", (name,))
+        return True
+
+    def prepare(self) -> None:
+        """Have a file ready for the statements of `discreet.curator.ledger.usual`."""
+        if self._raw is None:
+            self._connect()
+        if self._usual is None:
+            made = self._raw.cursor()
+            for text in TEMPORARY:
+                made.execute(text)
+            self._usual = made
+
+    def put(self, placed: Placed, values: tuple[Any, ...]) -> bool:
+        """Run one of these statements within a transaction that was begun; whether it was done."""
+        try:
+            self._usual.execute(self.texts[placed], values)
+        except unwritten():
+            return False
         return True
 
     def run(self, cursor: Any, statement: Executable, /, **values: Any) -> Any:

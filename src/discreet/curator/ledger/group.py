@@ -4,7 +4,8 @@ A flush takes longer than all that comes before it, and while one is under way o
 first who finds nobody writing leads: it takes all who wait by then, lets each of them do its part
 in one transaction, and flushes once. Who arrives meanwhile waits, and the first of those leads
 next, as soon as that flush ends. Nobody waits for company: who comes alone leads at once, alone,
-and is written in one go where that is enough (`discreet.curator.ledger.at_once`).
+and is written in one go where that is enough (`discreet.curator.ledger.at_once`), and so is each
+of several in a file.
 
 Guarantee. For every member it is as if it had had a transaction of its own, in the order of the
 queue: it gets its answer, or its refusal, after everything that the answer rests on is on the disk.
@@ -49,15 +50,13 @@ class Member:
     Args:
         name: of what is done, for the steps.
         act: does it, and returns what the writer gets; what it raises first is a refusal.
-        quick: prepares to do it in one go; None where that is never enough.
+        write: does it in one go; None where that cannot be enough.
     """
 
-    __slots__ = ("_act", "_error", "_got", "_quick", "name", "over", "state", "thread", "woken")
+    __slots__ = ("_act", "_error", "_got", "name", "over", "state", "thread", "woken", "write")
 
-    def __init__(
-        self, name: str, act: Callable[[Writing], Any], quick: Quick | None = None
-    ) -> None:
-        self.name, self._act, self._quick = name, act, quick
+    def __init__(self, name: str, act: Callable[[Writing], Any], write: Any = None) -> None:
+        self.name, self._act, self.write = name, act, write
         self._got: Any = None
         self._error: BaseException | None = None
         self.over = False
@@ -78,10 +77,12 @@ class Member:
 
     def at_once(self, go: Callable[[Any], Any]) -> bool:
         """Do its part in one go; whether that was enough."""
-        write = None if self._quick is None else self._quick()
-        if write is not None:
-            self._got = go(write)
+        self.get(None if self.write is None else go(self.write))
         return self._got is not None
+
+    def get(self, got: Any) -> None:
+        """It was done, and this is what it returns; what came of an earlier try is forgotten."""
+        self._got, self._error = got, None
 
     def fail(self, error: BaseException) -> None:
         """It is not known to be written."""
@@ -135,7 +136,7 @@ class Group:
                 member = Member(name, act)
                 self._led_by(member)
             else:
-                member = Member(name, act, quick)
+                member = Member(name, act, None if quick is None else quick())
                 leads = self._queue(member)
                 passed(name, ("is queued",))
                 if not leads:

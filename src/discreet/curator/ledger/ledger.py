@@ -18,8 +18,18 @@ from discreet import private
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger import unfinished
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
+from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.anchor import Anchor
-from discreet.curator.ledger.at_once import Write, once_in, reserve_at_once, store_at_once
+from discreet.curator.ledger.at_once import (
+    Once,
+    Reached,
+    Rising,
+    Write,
+    grouped_in,
+    once_in,
+    reserve_at_once,
+    store_at_once,
+)
 from discreet.curator.ledger.chain import START, Entry, Head
 from discreet.curator.ledger.charging import answered, reserve, store
 from discreet.curator.ledger.connecting import failing
@@ -134,7 +144,7 @@ class Ledger:
                 )
             private.keep_as(self.head_path, self.address)
         self._database = Database(self.address)
-        self._once = once_in(self._database)
+        self._once, self._grouped = once_in(self._database), grouped_in(self._database)
         try:
             t.migrate(self._database)
             with self._reading() as cursor:
@@ -190,7 +200,8 @@ class Ledger:
                 on.look(HEAD)
                 on.payers = {}  # what an owner does to accounts is not followed
                 yield on
-                self._commit(on, anchor, (on.name,))
+                if on.entries:
+                    self._commit(anchor, on.head, on.spent, (on.name,))
 
     def _together(self, take: Callable[[], Sequence[Member]]) -> None:
         """Write all who wait, in one transaction; see `discreet.curator.ledger.group`."""
@@ -198,7 +209,7 @@ class Ledger:
             anchor = self._written_in()
             with anchor.locked(), _WRITTEN:
                 members = take()
-                if len(members) != 1 or not self._at_once(members[0], anchor):
+                if not self._each_at_once(members, anchor):
                     self._transaction(members, anchor)
 
     def _transaction(self, members: Sequence[Member], anchor: Anchor) -> None:
@@ -206,20 +217,34 @@ class Ledger:
             on = Writing(self._database, cursor, self._checked)
             for member in members:
                 member.decide(on)
-            try:
-                with _WRITTEN:
-                    self._commit(on, anchor, [one.name for one in members])
-            except BaseException as error:
-                tell_failed(members, error)
-                raise
+            if on.entries:
+                self._committed(members, anchor, on.head, on.spent)
             self._known = on.head, on.payers
             self._numbers.update((name, one.id) for name, one in on.payers.items())
+
+    def _each_at_once(self, members: Sequence[Member], anchor: Anchor) -> bool:
+        """Write those who wait in one go each, where that is enough for all; whether it was."""
+        if len(members) == 1:
+            return self._at_once(members[0], anchor)
+        if self._grouped is None or any(one.write is None for one in members):
+            return False
+        self._database.prepare()
+        rising, got = Rising(anchor), []
+        with self._database.writing():
+            for member in members:
+                got.append(self._go(self._grouped, rising, member.write))
+                if got[-1] is None:
+                    return False
+            self._committed(members, anchor, rising.head, rising.paid)
+        for member, found in zip(members, got, strict=True):
+            member.get(found)
+        return True
 
     def _at_once(self, member: Member, anchor: Anchor) -> bool:
         """Write who waits alone in one go, where that is enough; whether it was."""
         try:
             with _WRITTEN:
-                return member.at_once(partial(self._go, member.name, anchor))
+                return member.at_once(partial(self._whole, member.name, anchor))
         except BaseException as error:
             tell_failed([member], error)
             raise
@@ -229,14 +254,19 @@ class Ledger:
         with self._database.turn():
             anchor = self._written_in()
             with anchor, _WRITTEN:
-                return self._go(name, anchor, write)
+                return self._whole(name, anchor, write)
 
-    def _go(self, name: str, anchor: Anchor, write: Write) -> Any:
-        got = write(self._once, anchor)
+    def _whole(self, name: str, anchor: Anchor, write: Write) -> Any:
+        """Write in one go, up to the head file."""
+        got = self._go(self._once, anchor, write)
+        if got is not None:
+            passed("after the head of", (name,))
+        return got
+
+    def _go(self, once: Once, at: Reached, write: Write) -> Any:
+        got = write(once, at)
         if got is None:
             self._known = None  # something is unusual: the accounts are looked at
-        else:
-            passed("after the head of", (name,))
         return got
 
     def _remember(self, made: Pending, analyst: str) -> None:
@@ -246,13 +276,24 @@ class Ledger:
             with suppress(RuntimeError, StopIteration):  # another thread does the same
                 self._charged.pop(next(iter(self._charged)), None)
 
-    def _commit(self, on: Writing, anchor: Anchor, names: Iterable[str]) -> None:
-        if not on.entries:
-            return
+    def _committed(
+        self, members: Sequence[Member], anchor: Anchor, head: Head, spent: Mapping[int, Amount]
+    ) -> None:
+        """Commit what some have written together; all are told where that fails."""
+        try:
+            with _WRITTEN:
+                self._commit(anchor, head, spent, [one.name for one in members])
+        except BaseException as error:
+            tell_failed(members, error)
+            raise
+
+    def _commit(
+        self, anchor: Anchor, head: Head, spent: Mapping[int, Amount], names: Iterable[str]
+    ) -> None:
         passed("before the commit of", names)
         self._database.commit()
         passed("after the commit of", names)
-        anchor.advance(on.head, on.spent)
+        anchor.advance(head, spent)
         passed("after the head of", names)
 
     def _written_in(self) -> Anchor:
