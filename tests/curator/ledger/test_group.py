@@ -270,6 +270,19 @@ def test_what_the_database_cannot_hold_is_no_matter_to_the_others(either):
         verified(ledger)
 
 
+def test_who_is_first_charged_beside_what_cannot_be_held_is_charged(either):
+    """The process has never charged that account: it is told of a charge only if there is one."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("first"))
+        wrong = replace(claim("c"), key="lone \ud800")
+        (a,), (b,) = reserving(ledger, "a"), reserving(ledger, "b", analyst="bob")
+        got = Gathering().run(a, b, lambda: ledger.reserve(wrong))
+        assert [type(one) for one in got] == [Pending, Pending, LedgerError]
+        assert [e.values()["key"] for e in ledger.entries(got[0].seq - 1)] == ["a", "b"]
+        assert ledger.accounts["staff"].spent.main == 3 * UNIT
+        verified(ledger)
+
+
 def test_a_refusal_that_comes_too_late_takes_back_what_it_changed(either):
     """It changed something and then refused: nothing of it stays, and the others are written."""
 
