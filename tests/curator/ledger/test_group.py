@@ -12,6 +12,7 @@ import pytest
 from tests.curator.ledger.harness import (
     UNIT,
     Checker,
+    Place,
     Torture,
     ask,
     claim,
@@ -36,17 +37,23 @@ LABELS = (*STEPS, "outside")
 
 
 @pytest.fixture(params=["new", "known"])
-def either(either, request, monkeypatch):
-    """A ledger that knows its accounts writes those who wait in one go each, in a file."""
+def accounts(request, monkeypatch):
+    """Whether a new ledger has charged all of its accounts before: then those who wait are written
+    in one go each, in a file.
+    """
     if request.param == "known":
-        new = type(either).new
+        new = Place.new
 
-        def knowing(place, *args, **options):
-            ledger = new(place, *args, **options)
+        def knowing(place, **options):
+            ledger = new(place, **options)
             ledger._numbers.update((one.name, one.id) for one in ledger.accounts.values())
             return ledger
 
-        monkeypatch.setattr(type(either), "new", knowing)
+        monkeypatch.setattr(Place, "new", knowing)
+
+
+@pytest.fixture
+def either(either, accounts):
     return either
 
 
