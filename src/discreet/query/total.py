@@ -405,10 +405,20 @@ def flag_number(node: e.Expr) -> e.Expr:
     return e.FlagNumber(node, Number(0, 1, nullable=node.kind.nullable))
 
 
+def _are_beside(left: e.Expr, right: e.Expr) -> bool:
+    """Whether both are numbers on one grid, which `_together` leaves as they are."""
+    one, other = left.kind, right.kind
+    if type(one) is not Number or type(other) is not Number or _is_null(left) or _is_null(right):
+        return False
+    return one.grid == other.grid
+
+
 def compare(op: str, left: e.Expr, right: e.Expr) -> e.Expr:
     """A comparison of two values of one kind."""
     if op not in _COMPARISONS:
         raise QueryError(f"the comparison {op} is not known")
+    if _are_beside(left, right):
+        return e.Compare(op, left, right, Flag(left.kind.nullable or right.kind.nullable))  # type: ignore[arg-type]
     first, second = _together([left, right], f"the comparison {op}")
     if isinstance(first.kind, Flag) and op not in ("=", "<>"):
         raise QueryError("true and false have no order; compare them with = or <>")
