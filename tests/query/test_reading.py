@@ -32,6 +32,7 @@ from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.geometric import Geometric
 from discreet.mechanisms.selection import PermuteAndFlip
 from discreet.noise.source import system_source
+from discreet.query import reading
 from discreet.query.logarithm import chord_error
 from discreet.query.price import Target, _Share, _with_noise
 from discreet.query.reading import (
@@ -462,3 +463,14 @@ def test_gaussian_cells_of_one_share():
     pure = _with_noise(block, stability, "add_or_remove", _Share(Fraction(1), None))
     assert all(isinstance(n, Geometric) and n.rate == Fraction(1, 4) for n in pure.noise)
     assert plan.groupings == replace(plan).groupings
+
+
+@given(
+    st.integers(-(10**20), 10**20), st.integers(0, 10**12),
+    st.one_of(st.none(), st.integers(0, 100), st.integers(0, 10**20)),
+)  # fmt: skip
+def test_a_count_that_is_a_cell_is_read_as_all_others(n, width, most):
+    """The short way and the long one, with their types."""
+    short, long = reading._counted(width, (n,), most), reading._count((1,), width, 1, (n,), most)
+    assert short == long
+    assert list(map(type, short)) == list(map(type, long)) == [int] * 4

@@ -36,6 +36,10 @@ class Sampler(ABC):
     def one(self, source: Source) -> int:
         """One draw, of any size."""
 
+    def several(self, size: int, source: Source) -> list[int]:
+        """A few draws, each as by `one`, of the same bits."""
+        return [self.one(source) for _ in range(size)]
+
     @abstractmethod
     def chunk(self, size: int, source: Source) -> Array:
         """`size` draws, at most CHUNK, as a signed integer type.
@@ -130,6 +134,10 @@ class TableSampler(Sampler):
         """One draw, of any size."""
         return self.table.one(source)
 
+    def several(self, size: int, source: Source) -> list[int]:
+        """A few draws, each as by `one`, of the same bits."""
+        return self.table.several(size, source)
+
     def chunk(self, size: int, source: Source) -> Array:
         """`size` draws, at most CHUNK."""
         return self.table.chunk(size, source)
@@ -146,6 +154,25 @@ class _Digits(Sampler):
 
     def one(self, source: Source) -> int:
         return self._below(self.top.one(source), source)
+
+    def several(self, size: int, source: Source) -> list[int]:
+        heads, bits, found = self.top.listed, source.bits, []
+        lower = [(digit.listed, digit) for digit in reversed(self.digits)]
+        if heads is None or not all(listed for listed, _ in lower):
+            return super().several(size, source)
+        largest = (1 << self.shift) - 1
+        for _ in range(size):
+            u = bits(64)
+            top = heads[u >> 48]
+            if top is None:
+                top = self.top.decide(u, source)
+            low = 0
+            for listed, digit in lower:
+                u = bits(64)
+                drawn = listed[u >> 48]  # type: ignore[index]
+                low = (low << DIGIT) | (digit.decide(u, source) if drawn is None else drawn)
+            found.append((top << self.shift) + (largest - low if top < 0 and self.signed else low))
+        return found
 
     def _below(self, top: int, source: Source) -> int:
         """The value with this top part: the lower digits are drawn."""

@@ -69,7 +69,26 @@ class Inversion:
         u = source.bits(self.word)
         cell, answers = u >> (self.word - self.guide_bits), self._list
         answer = self._looked_up(cell) if answers is None else answers[cell]
-        return answer if answer is not None else self._decide(u, source)
+        return answer if answer is not None else self.decide(u, source)
+
+    @property
+    def listed(self) -> list[int | None] | None:
+        """The answer of every value of the first 16 bits of 64, None where more are needed.
+
+        None instead of the list until so many were drawn one by one that it was made.
+        """
+        return self._list if (self.word, self.guide_bits) == (64, 16) else None
+
+    def several(self, size: int, source: Source) -> list[int]:
+        """A few draws, each as by `one`, of the same bits."""
+        answers, bits, found = self.listed, source.bits, []
+        if answers is None:
+            return [self.one(source) for _ in range(size)]
+        for _ in range(size):
+            u = bits(64)
+            answer = answers[u >> 48]
+            found.append(self.decide(u, source) if answer is None else answer)
+        return found
 
     def _looked_up(self, cell: int) -> int | None:
         """The answer of a cell, None if it is marked."""
@@ -124,7 +143,7 @@ class Inversion:
         out[pending] = decided
         return out
 
-    def _decide(self, u: int, source: Source) -> int:
+    def decide(self, u: int, source: Source) -> int:
         """The answer for a whole word."""
         index = int(np.searchsorted(self._sorted, np.uint64(u), side="left"))
         tie = index < len(self.thresholds) and self.thresholds[index] == u

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +62,7 @@ _LEFT_OUT = Fraction(1, 10**7)
 """How much of the law of each cell the list may leave out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """One released number.
 
     Attributes:
@@ -105,7 +104,10 @@ def reader(wanted: Aggregate, measured: Measured, *, confidence: Fraction) -> Re
     match wanted.function:
         case "count" | "people":
             form = count_form(wanted, measured)
-            return partial(_count, *_in_integers(measured, form, confidence))
+            factors, width, below = _in_integers(measured, form, confidence)
+            if factors == (1,) and below == 1:
+                return partial(_counted, width)
+            return partial(_count, factors, width, below)
         case "sum":
             return _summing(measured, confidence)
         case "mean":
@@ -153,6 +155,17 @@ def _count(
     if most is not None:
         value, low, high = min(value, most), min(low, most), min(high, most)
     return Estimate(max(value, 0), max(low, 0), max(high, 0), _divided(n, below))
+
+
+def _counted(width: int, cells: Sequence[int], most: int | None) -> Estimate:
+    """`_count` of one cell that is the count itself: no fractions, and nothing to round."""
+    (n,) = cells
+    low, value, high = n - width, n, n + width
+    if most is not None:
+        low, value, high = min(low, most), min(value, most), min(high, most)
+    if low < 0:
+        low, value, high = 0, max(value, 0), max(high, 0)
+    return Estimate(value, low, high, n)
 
 
 def _nearest(n: int, below: int) -> int:
