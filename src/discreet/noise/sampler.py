@@ -156,21 +156,15 @@ class _Digits(Sampler):
         return self._below(self.top.one(source), source)
 
     def several(self, size: int, source: Source) -> list[int]:
-        heads, bits, found = self.top.listed, source.bits, []
-        lower = [(digit.listed, digit) for digit in reversed(self.digits)]
-        if heads is None or not all(listed for listed, _ in lower):
-            return super().several(size, source)
-        largest = (1 << self.shift) - 1
+        found = []
+        lower = [(digit.cells, digit.marked, digit) for digit in reversed(self.digits)]
+        bits, largest = source.bits, (1 << self.shift) - 1
         for _ in range(size):
-            u = bits(64)
-            top = heads[u >> 48]
-            if top is None:
-                top = self.top.decide(u, source)
-            low = 0
-            for listed, digit in lower:
+            top, low = self.top.one(source), 0
+            for cells, marked, digit in lower:
                 u = bits(64)
-                drawn = listed[u >> 48]  # type: ignore[index]
-                low = (low << DIGIT) | (digit.decide(u, source) if drawn is None else drawn)
+                drawn = cells[u >> 48]
+                low = (low << DIGIT) | (digit.decide(u, source) if drawn == marked else drawn)
             found.append((top << self.shift) + (largest - low if top < 0 and self.signed else low))
         return found
 
