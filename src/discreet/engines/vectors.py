@@ -245,7 +245,7 @@ class _Rows:
 
     def where(self, chosen: Array) -> _Rows:
         """Those of them that are chosen, of all rows."""
-        kept = np.flatnonzero(self.of(chosen))
+        kept = self.of(chosen).nonzero()[0]
         return _Rows(self.at[kept], kept if self.index is None else self.index[kept], self.many)
 
     def counts(self) -> list[int]:
