@@ -466,11 +466,19 @@ def test_gaussian_cells_of_one_share():
 
 
 @given(
-    st.integers(-(10**20), 10**20), st.integers(0, 10**12),
+    st.lists(st.tuples(st.integers(-9, 9), st.integers(-(10**20), 10**20)), max_size=3),
+    st.integers(0, 10**12), st.integers(1, 60),
     st.one_of(st.none(), st.integers(0, 100), st.integers(0, 10**20)),
 )  # fmt: skip
-def test_a_count_that_is_a_cell_is_read_as_all_others(n, width, most):
-    """The short way and the long one, with their types."""
-    short, long = reading._counted(width, (n,), most), reading._count((1,), width, 1, (n,), most)
-    assert short == long
-    assert list(map(type, short)) == list(map(type, long)) == [int] * 4
+def test_a_count_is_rounded_to_the_nearest_and_its_ends_outwards(terms, width, below, most):
+    factors, cells = [f for f, _ in terms], [n for _, n in terms]
+    exact = Fraction(sum(f * n for f, n in terms), below)
+    middle = math.floor(exact + Fraction(1, 2))
+    reach = math.ceil(Fraction(width, below) + abs(exact - middle))
+    ends = [middle, middle - reach, middle + reach]
+    if most is not None:
+        ends = [min(end, most) for end in ends]
+    raw = int(exact) if exact.denominator == 1 else exact.numerator / exact.denominator
+    found = reading._count(factors, width, below, cells, most)
+    assert found == (*(max(end, 0) for end in ends), raw)
+    assert [type(one) for one in found] == [int, int, int, type(raw)]

@@ -425,8 +425,8 @@ class Curator(Free, Publications):
     ) -> Plan:
         """The plan, after what it needs and has to be found was found."""
         audience: Audience = "owner" if who == OWNER else "analyst"
-        searches = self._searches(asking, None if who == OWNER else who)
         while (search := asking.search(question)) is not None:
+            searches = self._searches(asking, None if who == OWNER else who)
             given = searches.found(
                 asking, search, lambda claim: self._reserve(claim, asking),
                 lambda: asking.answering(audience, self._on_fault, self.pace.searching()),

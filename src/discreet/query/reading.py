@@ -104,10 +104,7 @@ def reader(wanted: Aggregate, measured: Measured, *, confidence: Fraction) -> Re
     match wanted.function:
         case "count" | "people":
             form = count_form(wanted, measured)
-            factors, width, below = _in_integers(measured, form, confidence)
-            if factors == (1,) and below == 1:
-                return partial(_counted, width)
-            return partial(_count, factors, width, below)
+            return partial(_count, *_in_integers(measured, form, confidence))
         case "sum":
             return _summing(measured, confidence)
         case "mean":
@@ -149,23 +146,17 @@ def _count(
     factors: Sequence[int], width: int, below: int, cells: Sequence[int], most: int | None
 ) -> Estimate:
     n = sum(map(mul, factors, cells))
-    middle = _nearest(n, below)  # the ends are as far from it as from n, rounded outwards
-    reach = -(-(width + abs(n - middle * below)) // below)
-    value, low, high = middle, middle - reach, middle + reach
+    value = (2 * n + below) // (
+        2 * below
+    )  # the ends are as far from it as from n, rounded outwards
+    rest = n - value * below
+    reach = -(-(width + (rest if rest > 0 else -rest)) // below)
+    low, high = value - reach, value + reach
     if most is not None:
         value, low, high = min(value, most), min(low, most), min(high, most)
-    return Estimate(max(value, 0), max(low, 0), max(high, 0), _divided(n, below))
-
-
-def _counted(width: int, cells: Sequence[int], most: int | None) -> Estimate:
-    """`_count` of one cell that is the count itself: no fractions, and nothing to round."""
-    (n,) = cells
-    low, value, high = n - width, n, n + width
-    if most is not None:
-        low, value, high = min(low, most), min(value, most), min(high, most)
-    if low < 0:
-        low, value, high = 0, max(value, 0), max(high, 0)
-    return Estimate(value, low, high, n)
+    if low < 0:  # the least of the three
+        value, low, high = max(value, 0), 0, max(high, 0)
+    return Estimate(value, low, high, n // below if n % below == 0 else n / below)
 
 
 def _nearest(n: int, below: int) -> int:

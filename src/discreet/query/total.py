@@ -24,7 +24,18 @@ from typing import get_args
 from discreet.errors import QueryError
 from discreet.exact import shown
 from discreet.query import expr as e
-from discreet.query.kinds import WIDEST, Day, Flag, Kind, Number, Text, common_grid, said, with_null
+from discreet.query.kinds import (
+    WIDEST,
+    Day,
+    Flag,
+    Kind,
+    Number,
+    Text,
+    common_grid,
+    is_same_grid,
+    said,
+    with_null,
+)
 from discreet.query.logarithm import chords
 
 __all__ = [
@@ -410,7 +421,7 @@ def _are_beside(left: e.Expr, right: e.Expr) -> bool:
     one, other = left.kind, right.kind
     if type(one) is not Number or type(other) is not Number or _is_null(left) or _is_null(right):
         return False
-    return one.grid == other.grid
+    return is_same_grid(one.grid, other.grid)
 
 
 def compare(op: str, left: e.Expr, right: e.Expr) -> e.Expr:
