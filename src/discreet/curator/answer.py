@@ -263,7 +263,7 @@ def _estimates(
         known = None  # a person may have many rows
     limits = [known if group is not None or isinstance(unit, PerRow) else None for group in groups]
     readers = priced.once(
-        ("readers", id(measured), confidence.numerator, confidence.denominator),
+        ("readers", id(measured), confidence),
         lambda: [
             (aggregate, reader(aggregate, measured, confidence=confidence))
             for aggregate in _read_from(priced, measured)

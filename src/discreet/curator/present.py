@@ -76,8 +76,7 @@ def _shared(
     """
     others = None in found.groups
     make = partial(_sharing, question, confidence, before, others=others)
-    level = confidence.numerator, confidence.denominator  # which has a hash sooner
-    return make() if before else question.once(("release", level, others), make)
+    return make() if before else question.once(("release", confidence, others), make)
 
 
 def _sharing(
