@@ -116,7 +116,7 @@ def _numbers(release: Release, kinds: Mapping[str, Kind]) -> dict[str, Any]:
 
 _WITH_DATES = frozenset(("date", "mixed"))
 _WRITTEN = threading.local()
-in_one_line = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+in_one_line = json.JSONEncoder(allow_nan=False, separators=(",", ":"), check_circular=False).encode
 """Plain values as JSON text in ASCII, in one line and without spaces."""
 
 
