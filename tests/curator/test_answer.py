@@ -496,3 +496,19 @@ def test_many_public_and_selected_keys_do_not_take_quadratic_time():
     start = time.process_time()
     answered(question_, exact, system_source(), confidence=LEVEL)
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("others", [True, False])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_exact_integers_are_found_by_their_group(depth, others):
+    """As those that are gathered row by row, with rows of nobody's group or without."""
+    keys = [(), ("a",), ("b", 1)][depth], [(), ("b",), ("b", None)][depth]
+    cells = {keys[0]: (3, 4), keys[1]: (5, 6)} | ({("z",) * depth: (7, 8)} if depth else {})
+    groups = (*dict.fromkeys(keys), *((("c",) * depth,) if depth else ()))
+    listed = (*groups, None) if others and depth else groups
+    gathered = answer._grouped(cells, listed, depth)
+    wanted = [[totals for _, totals in gathered.get(group, ())] for group in listed]
+    assert [list(each) for each in answer._totals(cells, listed, depth)] == wanted
+    longer = {(*key, 65): totals for key, totals in cells.items()}  # what no engine should tell
+    assert [list(each) for each in answer._totals(longer, listed, depth)] == wanted
+    assert answer._totals({}, listed, depth) == [() if None not in listed else []] * len(listed)

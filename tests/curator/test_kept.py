@@ -21,6 +21,14 @@ NOISY = (((3, -4), (10**30, 0)), ((7,), (8,)))
 def test_cells_and_record_come_back(price):
     kept = Kept(record(), Cells(price, NOISY))
     assert Kept.from_text(kept.to_text()) == kept
+    parts = {"epsilon": price.epsilon, "delta": price.delta, "rho": price.rho}
+    values = {
+        "schema": SCHEMA,
+        "price": {name: None if part is None else str(part) for name, part in parts.items()},
+        "cells": NOISY,
+        "record": record().to_dict(),
+    }
+    assert kept.to_text() == json.dumps(values, separators=(",", ":"))
 
 
 def test_without_cells_it_is_the_record_as_ever():

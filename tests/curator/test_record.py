@@ -209,3 +209,21 @@ def test_one_line_says_what_the_dictionary_says():
     other = replace(made, release=replace(made.release, sql="SELECT 'é'"))
     assert json.loads(other.to_line()) == other.to_dict()
     assert other.to_line().isascii()
+
+
+TEXTS = st.one_of(st.text(st.characters(exclude_categories=()), max_size=9), st.sampled_from("a"))
+
+
+@given(
+    st.fixed_dictionaries({
+        "question": TEXTS, "plan": TEXTS, "dataset": TEXTS, "family": TEXTS,
+        "block": st.one_of(st.none(), TEXTS), "data_version": TEXTS,
+        "policy_version": st.integers(0), "policy_fingerprint": TEXTS, "entry": st.integers(0),
+        "analyst": TEXTS, "software": TEXTS, "unit": TEXTS, "cost": TEXTS,
+    })
+)  # fmt: skip
+def test_the_line_is_everything_in_one_line(told):
+    made = record(**told)
+    short = json.dumps(made.to_dict(), separators=(",", ":"), allow_nan=False)
+    assert made.to_line() == made.to_line() == short
+    assert replace(made, plan=made.question).to_line().count(json.dumps(made.question)) >= 2

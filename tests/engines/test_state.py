@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -134,3 +135,25 @@ def test_what_is_not_there_or_no_file_has_no_files(tmp_path):
     written(tmp_path / "odd.xyz")
     assert not files_of(str(tmp_path / "odd.xyz"))
     assert not DuckDB.from_text({"a": ("integer", ["1"])}).files
+
+
+def test_every_look_is_a_new_one(tmp_path):
+    """One who has looked before sees what somebody sees who looks for the first time."""
+    files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    for name in files:
+        Path(name).write_text("x\n1\n")
+    watched, told = Watched(files), []
+    for change in (
+        lambda: None,
+        lambda: None,
+        lambda: Path(files[0]).write_text("x\n12\n"),
+        lambda: os.utime(files[1], ns=(1, 1)),
+        lambda: Path(files[0]).rename(tmp_path / "c.csv"),
+        lambda: Path(tmp_path / "c.csv").rename(files[0]),
+    ):
+        change()
+        told.append(watched.now())
+        assert told[-1] == Watched(files).now()
+    assert told[0] == told[1]
+    assert told[4] is None
+    assert len({None if seen is None else seen.state for seen in told}) == 4

@@ -11,7 +11,7 @@ from tests.noise.test_sampler import goodness
 
 import discreet as dp
 from discreet.exact import Interval, exp, log
-from discreet.noise.source import ReplayedSource
+from discreet.noise.source import KeyedSource, ReplayedSource, new_key
 
 epsilons = st.one_of(
     st.fractions("1/1000", 10, max_denominator=1000),
@@ -263,3 +263,14 @@ def test_mass_ratio_of_a_is_exactly_e_to_the_rate():
     truth = exp(Fraction(3, 10), 128)
     assert Interval(ratio.lower, ratio.upper).lower <= truth.upper
     assert truth.lower <= ratio.upper
+
+
+@pytest.mark.parametrize("bounds", [None, (0, 30)])
+@pytest.mark.parametrize("epsilon", ["2", "0.01"])
+def test_a_list_has_the_noise_of_its_numbers_one_by_one(epsilon, bounds):
+    mechanism, values = dp.Geometric(epsilon=epsilon, bounds=bounds), [5, 0, 31, -4, 10**30] * 30
+    key = new_key()
+    first, second = KeyedSource(key), KeyedSource(key)
+    alone = [mechanism.release(value, source=second) for value in values]
+    assert mechanism.release(values, source=first) == alone
+    assert mechanism.release([], source=first) == []

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from discreet.errors import RangeError
 from discreet.noise.geometric import Geometric, TwoSidedGeometric
 from discreet.noise.sampler import Shared, one_sided, two_sided
-from discreet.noise.source import ReplayedSource, system_source
+from discreet.noise.source import KeyedSource, ReplayedSource, new_key, system_source
 from discreet.noise.table import KEPT
 
 RATES = [
@@ -166,3 +166,31 @@ def test_where_to_draw_is_told_in_few_bytes():
     told = pickle.dumps(shared)
     assert len(told) < 300
     assert pickle.loads(told)() is drawn
+
+
+@pytest.mark.parametrize("make", [two_sided, one_sided])
+@pytest.mark.parametrize(
+    "rate", [Fraction(3), Fraction(1, 7), Fraction(1, 10**4), Fraction(1, 10**9)]
+)
+def test_several_are_drawn_as_one_by_one(make, rate):
+    """The same bits give the same values, and are used up alike: new tables, and used ones."""
+    sampler = make(rate + Fraction(1, 10**30))  # tables that nobody has drawn from
+    for size in (0, 1, 3, 100, 400):
+        key = new_key()
+        first, second = KeyedSource(key), KeyedSource(key)
+        alone = [sampler.one(second) for _ in range(size)]
+        assert sampler.several(size, first) == alone
+        assert first.bits(64) == second.bits(64)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 10**4)])
+def test_several_go_on_where_bits_do_not_decide(rate):
+    """Thresholds themselves, and words beside them: more bits of the same number are revealed."""
+    sampler = two_sided(rate)
+    table = getattr(sampler, "top", None) or sampler.table
+    marked = [t + beside for t in table.thresholds[:40] for beside in (0, 1) if t + beside < 2**64]
+    for word in marked:
+        words = [word, *range(7, 2**63, 2**59)]
+        first, second = ReplayedSource(words), ReplayedSource(words)
+        assert sampler.several(2, first) == [sampler.one(second) for _ in range(2)]
+        assert first.served == second.served

@@ -16,6 +16,7 @@ from discreet.query.plan import (
     PostGroup,
     PostValue,
     aggregates,
+    with_where,
 )
 from discreet.query.sql import parse
 
@@ -43,3 +44,10 @@ def test_plans_are_frozen_hashable_values():
     for made in (first, first.groupings[0], COUNT, Grouping("a", None, None)):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(made, dataclasses.fields(made)[0].name, 1)
+
+
+def test_another_condition_changes_nothing_else():
+    """Every field of a plan, whichever there are."""
+    marks = {field.name: object() for field in dataclasses.fields(Plan)}
+    plan, where = Plan(**marks), object()
+    assert with_where(plan, where) == dataclasses.replace(plan, where=where)

@@ -32,6 +32,7 @@ from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.geometric import Geometric
 from discreet.mechanisms.selection import PermuteAndFlip
 from discreet.noise.source import system_source
+from discreet.query import reading
 from discreet.query.logarithm import chord_error
 from discreet.query.price import Target, _Share, _with_noise
 from discreet.query.reading import (
@@ -462,3 +463,22 @@ def test_gaussian_cells_of_one_share():
     pure = _with_noise(block, stability, "add_or_remove", _Share(Fraction(1), None))
     assert all(isinstance(n, Geometric) and n.rate == Fraction(1, 4) for n in pure.noise)
     assert plan.groupings == replace(plan).groupings
+
+
+@given(
+    st.lists(st.tuples(st.integers(-9, 9), st.integers(-(10**20), 10**20)), max_size=3),
+    st.integers(0, 10**12), st.integers(1, 60),
+    st.one_of(st.none(), st.integers(0, 100), st.integers(0, 10**20)),
+)  # fmt: skip
+def test_a_count_is_rounded_to_the_nearest_and_its_ends_outwards(terms, width, below, most):
+    factors, cells = [f for f, _ in terms], [n for _, n in terms]
+    exact = Fraction(sum(f * n for f, n in terms), below)
+    middle = math.floor(exact + Fraction(1, 2))
+    reach = math.ceil(Fraction(width, below) + abs(exact - middle))
+    ends = [middle, middle - reach, middle + reach]
+    if most is not None:
+        ends = [min(end, most) for end in ends]
+    raw = int(exact) if exact.denominator == 1 else exact.numerator / exact.denominator
+    found = reading._count(factors, width, below, cells, most)
+    assert found == (*(max(end, 0) for end in ends), raw)
+    assert [type(one) for one in found] == [int, int, int, type(raw)]

@@ -1,6 +1,7 @@
 """A plan as SQL reads back as the same plan."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import assume, event, given, settings
@@ -13,6 +14,7 @@ from tests.query.test_parse_expr import SQL
 from tests.query.test_sql import SAME
 
 from discreet.errors import QueryError
+from discreet.query import render
 from discreet.query.plan import PostCall, PostGroup, PostValue
 from discreet.query.price import Target, priced
 from discreet.query.render import expr_sql, post_sql, question_sql, to_sql
@@ -246,3 +248,13 @@ def test_a_priced_question_is_written_as_its_plan_whatever_was_written_before():
         for plan in (*alike, *alike):
             assert question_sql(known.asking(plan)) == to_sql(plan, schema)
     assert sum(replace(p, where=None) == replace(plans[2], where=None) for p in plans) == 2
+
+
+@given(
+    st.one_of(st.integers(-20, 20), st.integers(-(2**62), 2**62)),
+    st.one_of(st.integers(1, 40), st.fractions(min_value=Fraction(1, 1000), max_value=10**30)),
+)
+def test_whole_numbers_are_written_as_all_others(n, grid):
+    grid = Fraction(grid)
+    assume(grid > 0)
+    assert render._multiple(n, grid) == render._number(n * grid)

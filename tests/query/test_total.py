@@ -307,3 +307,25 @@ def test_grids_far_from_one():
             held += 1
             assert expression(expr_sql(made), schema) == made
     assert held >= 5
+
+
+SIDES = [
+    X, Y, FLAG, NOTE, ONE, total.constant(Fraction(1, 2)), total.constant(None),
+    total.constant(value=True), e.Literal(None, Number(0, 9, nullable=True)), total.add(X, Y),
+    e.Column("z", Number(-3, 3, Fraction(1), nullable=True)), total.constant("a"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op", ["=", "<", ">="])
+def test_numbers_on_one_grid_are_compared_as_all_others(op, monkeypatch):
+    """The short way and the long one, for every pair."""
+
+    def compared(left, right):
+        try:
+            return total.compare(op, left, right)
+        except QueryError as error:
+            return str(error)
+
+    short = [compared(left, right) for left in SIDES for right in SIDES]
+    monkeypatch.setattr(total, "_are_beside", lambda *_: False)
+    assert short == [compared(left, right) for left in SIDES for right in SIDES]

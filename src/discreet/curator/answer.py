@@ -93,12 +93,12 @@ def answered(
         groups = priced.once("groups", lambda: _with_others(plan, public_groups(plan)))
     estimates, kept = _known(priced), []
     for place, measured in enumerate(priced.measured):
-        rows = _grouped(exact[place], groups, len(plan.groupings))
+        cells, depth = exact[place], len(plan.groupings)
         if measured.block.what == "quantile":
-            wanted = _read_from(priced, measured)
+            wanted, rows = _read_from(priced, measured), _grouped(cells, groups, depth)
             estimates |= _quantiles(measured, wanted, rows, groups, source, confidence=confidence)
             continue
-        noisy = _noisy_cells(measured, rows, groups, source)
+        noisy = _noisy_cells(measured, _totals(cells, groups, depth), groups, source)
         estimates |= _estimates(priced, measured, noisy, groups, confidence)
         kept.append(noisy)
     return Answered(groups, estimates, tuple(kept) if can_be_coarser(priced) else None)
@@ -272,24 +272,34 @@ def _estimates(
     return {aggregate: tuple(map(reads, noisy, limits)) for aggregate, reads in readers}
 
 
+def _totals(
+    cells: Cells, groups: Sequence[tuple[Key, ...] | None], depth: int
+) -> list[Sequence[tuple[int, ...]]]:
+    """The exact integers of each group; looked up where a key is a group, and none is wanted of
+    the others.
+    """
+    if None not in groups and {depth}.issuperset(map(len, cells)):
+        found = [cells.get(group) for group in groups]  # type: ignore[arg-type]
+        return [() if totals is None else (totals,) for totals in found]
+    rows = _grouped(cells, groups, depth)
+    return [[totals for _, totals in rows.get(group, ())] for group in groups]
+
+
 def _noisy_cells(
     measured: Measured,
-    rows: Mapping[tuple[Key, ...] | None, Sequence[tuple[object, tuple[int, ...]]]],
+    rows: Sequence[Sequence[tuple[int, ...]]],
     groups: Sequence[tuple[Key, ...] | None],
     source: Source,
 ) -> tuple[tuple[int, ...], ...]:
     """For each group the cells with their noise."""
     columns = []
     for cell, noise in zip(measured.block.cells, measured.noise, strict=True):
-        drawn = draws(noise, len(groups), source)
+        column = draws(noise, len(groups), source)
         counted = [(place, factor) for place, factor in enumerate(cell.of) if factor]
-        column = []
-        for group, z in zip(groups, drawn, strict=True):
-            total = z
-            for _, totals in rows.get(group, ()):
+        for at, each in enumerate(rows):
+            for totals in each:
                 for place, factor in counted:
-                    total += factor * totals[place]
-            column.append(total)
+                    column[at] += factor * totals[place]
         columns.append(column)
     return tuple(zip(*columns, strict=True))
 

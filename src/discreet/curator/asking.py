@@ -219,6 +219,8 @@ class Asking(Questions):
 
     def search(self, question: Question) -> Search | None:
         """The next thing that has to be found for a question."""
+        if self._if_found is self._schema:  # there is nothing to be found
+            return None
         plan = self.read(question) if self._schema is self._base else None
         return next_search(question, self._schema, plan=plan)
 

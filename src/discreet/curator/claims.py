@@ -33,6 +33,7 @@ from discreet.version import VERSION
 __all__ = [
     "OWNER",
     "Asked",
+    "Claims",
     "charges_of",
     "check_may_ask",
     "claim_of",
@@ -92,7 +93,14 @@ _in_order = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 def digest_of(values: Mapping[str, Any]) -> str:
     """A hash of plain values, the same for equal ones."""
-    return hashlib.sha256(_in_order(values).encode()).hexdigest()
+    return _digest(_in_order(values))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+_KEY = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
 def key_of(key: str | None, who: str, ledger: str) -> str:
@@ -101,8 +109,9 @@ def key_of(key: str | None, who: str, ledger: str) -> str:
         return uuid.uuid4().hex[:12]
     named = key
     if who != OWNER:
-        named = f"{key}-{digest_of({'who': who, 'key': key, 'ledger': ledger})[:8]}"
-    if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", named) or not key or key.startswith(PREFIX):
+        told = f'{{"key":{_in_order(key)},"ledger":{_in_order(ledger)},"who":{_in_order(who)}}}'
+        named = f"{key}-{_digest(told)[:8]}"
+    if not _KEY.fullmatch(named) or not key or key.startswith(PREFIX):
         raise ParameterError("key", key, "must be 1 to 55 letters, digits, _ and -")
     return named
 
@@ -141,12 +150,7 @@ def claim_of(  # noqa: PLR0913 - all that a claim says
 ) -> Claim:  # fmt: skip
     """What the ledger is asked to charge."""
     family = policy.families[asking.dataset.family]
-    canon = digest_of({
-        "data": asking.fingerprint,
-        "found": asking.canon,
-        "confidence": str(policy.defaults.confidence),
-        **asked.canonical,
-    })  # fmt: skip
+    canon = digest_of(_canonical(policy, asking, asked))
     shared = family.releases == "public"
     charges = charges_of(asking.account, who, cost, shared=shared)
     info = {
@@ -165,6 +169,50 @@ def claim_of(  # noqa: PLR0913 - all that a claim says
     return Claim(
         key, digest, canon, cost.main, who, charges, policy.fingerprint, info, shared, named=named
     )
+
+
+def _canonical(policy: Policy, asking: Asking, asked: Asked) -> dict[str, Any]:
+    """Everything that an answer depends on but the price."""
+    return {
+        "data": asking.fingerprint,
+        "found": asking.canon,
+        "confidence": str(policy.defaults.confidence),
+        **asked.canonical,
+    }
+
+
+class Claims:
+    """The claims for questions of one shape: `claim_of` for one asker, at one price.
+
+    They differ in their SQL, which is what is asked, and in their key.
+
+    Args:
+        policy: under which they are asked.
+        version: of the policy.
+        asking: the part of the data; nothing had to be found for the questions.
+        asked: one of the questions.
+        who: asks.
+        cost: of each.
+    """
+
+    def __init__(
+        self, policy: Policy, version: int, asking: Asking, asked: Asked, who: str, cost: Amount
+    ) -> None:
+        self._first = claim_of(policy, version, asking, asked, who, cost, "")
+        told = _canonical(policy, asking, asked)
+        del told["plan"]  # the SQL: its name comes after all others
+        self._before = f'{_in_order(told)[:-1]},"plan":'
+        self._behind = f'","cost":[{cost.main},{cost.delta}],"who":{_in_order(who)}}}'
+
+    def claim(self, sql: str, key: str, *, named: bool) -> Claim:
+        """The claim for one of them."""
+        first = self._first
+        canon = _digest(f"{self._before}{_in_order(sql)}}}")
+        digest = _digest(f'{{"canon":"{canon}{self._behind}')
+        return Claim(
+            key, digest, canon, first.size, first.analyst, first.charges, first.policy,
+            {**first.info, "sql": sql}, first.public, named=named,
+        )  # fmt: skip
 
 
 def made_record(

@@ -34,6 +34,7 @@ from discreet.curator.asking import (
 from discreet.curator.claims import (
     OWNER,
     Asked,
+    Claims,
     check_may_ask,
     claim_of,
     found_record,
@@ -273,13 +274,23 @@ class Curator(Free, Publications):
         cost = _cost(priced, family)
         asking.engine.ping()
         sql = question_sql(priced)
-        asked = Asked.of_plan(plan, target, sql)
-        claim = claim_of(self.policy, self.version, asking, asked, who, cost, key, named=chosen)
+        claim = self._claims(asking, priced, who, cost).claim(sql, key, named=chosen)
         if not claim.public and can_be_coarser(priced):
             stored = self.ledger.finer(claim.canon, claim.size)
             finer = finer_keys(stored, asking, priced)
             claim = claim._replace(finer=finer) if finer else claim
         return self._settled(claim, asking, partial(self._made, asking, (priced, statement), sql))
+
+    def _claims(self, asking: Asking, priced: Priced, who: str, cost: Amount) -> Claims:
+        """Makes the claims for questions that differ in what WHERE says."""
+
+        def make() -> Claims:
+            asked = Asked.of_plan(priced.plan, priced.target, "")
+            return Claims(self.policy, self.version, asking, asked, who, cost)
+
+        if asking.canon or asking.paid:  # what was found says something else for every question
+            return make()
+        return priced.once(("claims", who), make)
 
     def _settled(self, claim: Claim, asking: Asking, make: Making) -> Record:
         """Charge, compute, store, hand out; or hand out what is stored already."""
@@ -414,8 +425,8 @@ class Curator(Free, Publications):
     ) -> Plan:
         """The plan, after what it needs and has to be found was found."""
         audience: Audience = "owner" if who == OWNER else "analyst"
-        searches = self._searches(asking, None if who == OWNER else who)
         while (search := asking.search(question)) is not None:
+            searches = self._searches(asking, None if who == OWNER else who)
             given = searches.found(
                 asking, search, lambda claim: self._reserve(claim, asking),
                 lambda: asking.answering(audience, self._on_fault, self.pace.searching()),

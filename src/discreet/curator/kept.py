@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from discreet.curator.answer import NoisyCells
@@ -45,13 +46,11 @@ class Kept:
         if self.cells is None:
             return self.record.to_line()
         price = self.cells.price
-        told = {"epsilon": price.epsilon, "delta": price.delta, "rho": price.rho}
-        values = {
-            "schema": SCHEMA,
-            "price": {name: None if value is None else str(value) for name, value in told.items()},
-            "cells": self.cells.noisy,
-        }
-        return f'{in_one_line(values)[:-1]},"record":{self.record.to_line()}}}'
+        return (
+            f'{{"schema":"{SCHEMA}","price":{{"epsilon":{_said(price.epsilon)},'
+            f'"delta":{_said(price.delta)},"rho":{_said(price.rho)}}},'
+            f'"cells":{in_one_line(self.cells.noisy)},"record":{self.record.to_line()}}}'
+        )
 
     @classmethod
     def from_text(cls, text: str) -> Kept:
@@ -64,6 +63,11 @@ class Kept:
             raise ParameterError("fields", odd, "of a kept answer are missing or not known here")
         cells = Cells(Target(**_mapping(values["price"])), _cells(values["cells"]))
         return cls(Record.from_dict(values["record"]), cells)
+
+
+def _said(number: Fraction | None) -> str:
+    """A part of a price in JSON."""
+    return "null" if number is None else f'"{number}"'
 
 
 def _mapping(values: Any) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from functools import partial
 
 from discreet.curator.answer import Answered
 from discreet.curator.release import Release
+from discreet.curator.shared import Shared
 from discreet.curator.values import finished
 from discreet.exact import shown
 from discreet.privacy.compose import sequential
@@ -23,7 +24,7 @@ from discreet.query.blocks import bin_step
 from discreet.query.explain import mechanism_words
 from discreet.query.keys import shown_key
 from discreet.query.plan import Aggregate, Output, Plan, Post, PostAggregate, PostGroup
-from discreet.query.post import Released, arrange, evaluate, sound
+from discreet.query.post import Released, are_short, arrange, evaluate, sound
 from discreet.query.price import Measured, Priced
 from discreet.query.reading import rank_error
 
@@ -43,35 +44,62 @@ def presented(
 ) -> Release:
     """The finished release."""
     plan = question.plan
-    lines = [_Line(i, _keys(plan, group), found) for i, group in enumerate(found.groups)]
-    lines = arrange(plan, lines)
-    order = [line.place for line in lines]
-    columns = [_column(output.value, lines, found) for output in plan.outputs]
-    intervals, raw, mechanisms = {}, {}, {}
+    keys = _shown(question, found)
+    order: Sequence[int] = range(len(keys))
+    if plan.having is not None or plan.order or plan.limit is not None:
+        lines = arrange(plan, [_Line(i, shown, found) for i, shown in enumerate(keys)])
+        order, keys = [line.place for line in lines], [line.groups for line in lines]
+    columns = [_column(output.value, order, keys, found) for output in plan.outputs]
+    intervals, raw = {}, {}
     for output in plan.outputs:
         if isinstance(output.value, PostAggregate):
-            aggregate = output.value.aggregate
-            estimates = [found.estimates[aggregate][i] for i in order]
-            raw[output.name] = tuple(estimate.raw for estimate in estimates)
-            if any(estimate.low is not None for estimate in estimates):
-                intervals[output.name] = tuple((e.low, e.high) for e in estimates)
-            mechanisms[output.name] = question.once(
-                ("words", output.name, confidence), partial(_words, question, output, confidence)
-            )
-    return Release(
-        columns=tuple(output.name for output in plan.outputs),
-        keys=tuple(o.name for o in plan.outputs if isinstance(o.value, PostGroup)),
-        rows=tuple(zip(*columns, strict=True)),
-        intervals=intervals,
-        raw=raw,
-        guarantee=_guarantee(question, [loss for _, loss in found_before]),
-        losses=(*question.losses, *(loss for _, loss in found_before)),
-        sql=sql,
-        mechanisms=mechanisms,
-        confidence=confidence,
-        covers=question.once("covers", lambda: _covers(question)),
-        notes=(*(note for note, _ in found_before), *_notes(question, found, confidence)),
+            each = found.estimates[output.value.aggregate]
+            estimates = [each[i] for i in order]
+            raw[output.name] = tuple([estimate.raw for estimate in estimates])
+            ends = tuple([(estimate.low, estimate.high) for estimate in estimates])
+            if any(low is not None for low, _ in ends):
+                intervals[output.name] = ends
+    return _shared(question, found, confidence, found_before).release(
+        rows=tuple(zip(*columns, strict=True)), intervals=intervals, raw=raw, sql=sql,
         asked_at=asked_at,
+    )  # fmt: skip
+
+
+def _shared(
+    question: Priced,
+    found: Answered,
+    confidence: Fraction,
+    before: Sequence[tuple[str, PureLoss]],
+) -> Shared:
+    """All of a release but its numbers, its SQL and its time: it follows from the price and, in
+    its notes, from whether there is a row of the others.
+    """
+    others = None in found.groups
+    make = partial(_sharing, question, confidence, before, others=others)
+    return make() if before else question.once(("release", confidence, others), make)
+
+
+def _sharing(
+    question: Priced,
+    confidence: Fraction,
+    before: Sequence[tuple[str, PureLoss]],
+    *,
+    others: bool,
+) -> Shared:
+    outputs = question.plan.outputs
+    return Shared(
+        columns=tuple(output.name for output in outputs),
+        keys=tuple(output.name for output in outputs if isinstance(output.value, PostGroup)),
+        guarantee=_guarantee(question, [loss for _, loss in before]),
+        losses=(*question.losses, *(loss for _, loss in before)),
+        mechanisms={
+            output.name: _words(question, output, confidence)
+            for output in outputs
+            if isinstance(output.value, PostAggregate)
+        },
+        confidence=confidence,
+        covers=_covers(question),
+        notes=(*(note for note, _ in before), *_notes(question, confidence, others=others)),
     )
 
 
@@ -89,6 +117,14 @@ class _Line:
         return {a: each[self.place].value for a, each in self.found.estimates.items()}
 
 
+def _shown(question: Priced, found: Answered) -> Sequence[tuple[Released, ...]]:
+    """The keys of every group; where they are public, they follow from the question."""
+    plan = question.plan
+    if question.selection is not None:
+        return [_keys(plan, group) for group in found.groups]
+    return question.once("keys", lambda: [_keys(plan, group) for group in found.groups])
+
+
 def _keys(
     plan: Plan, group: tuple[int | bool | str | date | None, ...] | None
 ) -> tuple[Released, ...]:
@@ -98,15 +134,19 @@ def _keys(
     return tuple(shown_key(k, g.value) for k, g in zip(group, plan.groupings, strict=True))
 
 
-def _column(post: Post, lines: Sequence[_Line], found: Answered) -> list[Value]:
+def _column(
+    post: Post, order: Sequence[int], keys: Sequence[tuple[Released, ...]], found: Answered
+) -> list[Value]:
     """One column of the answer; a number that was released is not looked up row by row."""
     match post:
         case PostAggregate(aggregate=aggregate):
             estimates = found.estimates[aggregate]
-            return [_plain(sound(estimates[line.place].value)) for line in lines]
+            values: list[Value] = [estimates[at].value for at in order]
+            return values if are_short(values) else [_plain(sound(value)) for value in values]
         case PostGroup(place=place):
-            return [_plain(sound(line.groups[place])) for line in lines]
+            return [_plain(sound(shown[place])) for shown in keys]
         case _:
+            lines = [_Line(at, shown, found) for at, shown in zip(order, keys, strict=True)]
             return [_plain(evaluate(post, line.groups, line.values)) for line in lines]
 
 
@@ -177,16 +217,16 @@ def _extremes(plan: Plan) -> list[str]:
 def _guarantee(question: Priced, before: Sequence[PureLoss]) -> Guarantee:
     """Of the answer together with what had to be found for it."""
     if not before:
-        return question.once("guarantee", lambda: question.guarantee)
+        return question.guarantee
     neighbours = question.schema.unit.neighbours
     return sequential(question.guarantee, *(PureDP(loss.epsilon, neighbours) for loss in before))
 
 
-def _notes(question: Priced, found: Answered, confidence: Fraction) -> tuple[str, ...]:
+def _notes(question: Priced, confidence: Fraction, *, others: bool) -> tuple[str, ...]:
     notes = []
     if not question.losses:
         notes.append("nothing was charged: the answer is public")
-    if None in found.groups:
+    if others:
         notes.append("the row (none) holds everyone who is in none of the other groups")
     else:
         notes += _left_out(question.plan)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol
 
 from discreet.engines.base import Engine
@@ -75,7 +76,15 @@ def target_of(plan: Plan, epsilon: Exact | None, delta: Exact | None, rho: Exact
             raise QueryError("say what the question may cost: epsilon=..., such as epsilon=0.1")
     if delta is None and rho is None:
         delta = plan.delta
+    if type(epsilon) is str and delta is None and rho is None:
+        return _of_epsilon(epsilon)
     return Target(epsilon=epsilon, delta=delta, rho=rho)
+
+
+@lru_cache(maxsize=256)
+def _of_epsilon(epsilon: str) -> Target:
+    """A price that was read lately: most say an epsilon, as text."""
+    return Target(epsilon=epsilon)
 
 
 def wanted_target(  # noqa: PLR0913 - every word that a question may say about its price
@@ -150,16 +159,14 @@ class Questions:
 
     def plan(self, question: Question) -> Plan:
         """The question as a frozen value."""
+        if isinstance(question, str):
+            found = self._plans.get(question)
+            return found or self._plans.keep(question, self._reader.plan(question))
         given: object = question
-        if not isinstance(given, str | Plan | Query):
+        if not isinstance(given, Plan | Query):
             kind = type(given).__name__
             raise ParameterError("question", kind, "must be SQL, a query or a plan")
-        if not isinstance(question, str):
-            return plan_of(question, self._schema)
-        found = self._plans.get(question)
-        if found is None:
-            found = self._plans.keep(question, self._reader.plan(question))
-        return found
+        return plan_of(question, self._schema)
 
     def priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
         """The question with its noise, and what its engine needs: decided once for equal ones.
@@ -168,7 +175,7 @@ class Questions:
         asks only whether there is a condition, which it hands on to the engine.
         """
         last = self._last
-        if last is not None and last[0] is plan and last[1] == target:
+        if last is not None and last[0] is plan and (last[1] is target or last[1] == target):
             return last[2]
         kin = (*but_for_where(plan), target, plan.where is None)
         known = self._kin.get(kin) or self._kin.keep(kin, self._decided(plan, target))

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,7 @@ from discreet.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, Random
 __all__ = ["REGISTRY", "SCHEMA", "Record"]
 
 SCHEMA, REGISTRY = "discreet-record/1", "discreet-registry/1"
-_ID = r"[0-9A-Za-z_-]{1,64}"
-_HASH = r"[0-9a-f]{64}"
+_FORMS = {"id": re.compile(r"[0-9A-Za-z_-]{1,64}"), "head": re.compile(r"[0-9a-f]{64}")}
 _RELATIONS = {
     "add_or_remove": "one person is added or removed",
     "replace": "one person is replaced by another",
@@ -93,9 +93,10 @@ class Record:
             for name, text in zip((*_TEXTS, "block"), (*texts, self.block), strict=True):
                 if not isinstance(text, str) and (name != "block" or text is not None):
                     raise ParameterError(name, type(text).__name__, "must be text")
-        for name, form in (("id", _ID), ("head", _HASH)):
-            if not re.fullmatch(form, getattr(self, name)):
-                raise ParameterError(name, getattr(self, name), f"must have the form {form}")
+        for name, form in _FORMS.items():
+            if not form.fullmatch(getattr(self, name)):
+                problem = f"must have the form {form.pattern}"
+                raise ParameterError(name, getattr(self, name), problem)
 
     @classmethod
     def identified(cls, **values: Any) -> Record:
@@ -115,8 +116,13 @@ class Record:
 
     def to_line(self) -> str:
         """Everything, as JSON text in ASCII, in one line and without spaces."""
-        told = {"schema": SCHEMA, **dict(zip(_TOLD, _told(self), strict=True))}
-        return f'{in_one_line(told)[:-1]},"release":{as_line(self.release)}}}'
+        asked = in_one_line(self.question)
+        plan = asked if self.plan is self.question else in_one_line(self.plan)
+        where, who = _pieces(_WHERE, _where(self)), _pieces(_WHO, _who(self))
+        return (
+            f'{{"schema":"{SCHEMA}","id":"{self.id}","question":{asked},"plan":{plan},{where},'
+            f'"entry":{self.entry},"head":"{self.head}",{who},"release":{as_line(self.release)}}}'
+        )
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Everything, as JSON text in ASCII, also written to a file where a path is given."""
@@ -222,6 +228,15 @@ class Record:
 _TOLD = tuple(item.name for item in fields(Record) if item.name != "release")
 _TEXTS = tuple(name for name in _TOLD if name not in ("policy_version", "entry", "block"))
 _told, _texts = attrgetter(*_TOLD), attrgetter(*_TEXTS)
+_WHERE = _TOLD[_TOLD.index("dataset") : _TOLD.index("entry")]
+_WHO = _TOLD[_TOLD.index("analyst") :]
+_where, _who = attrgetter(*_WHERE), attrgetter(*_WHO)
+
+
+@lru_cache(maxsize=64)
+def _pieces(names: tuple[str, ...], values: tuple[str | int | None, ...]) -> str:
+    """A part of the line of a record that many records share."""
+    return in_one_line(dict(zip(names, values, strict=True)))[1:-1]
 
 
 def _parameters(guarantee: Guarantee) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.curator import frames, printed, stored
 from discreet.curator.values import Interval, Value, are_finished, finished, same
@@ -21,13 +21,23 @@ from discreet.errors import InputTypeError, ParameterError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.loss import Loss
 
-__all__ = ["Release"]
+if TYPE_CHECKING:
+    from discreet.curator.shared import Shared
+
+__all__ = ["Release", "finished_ends", "finished_values"]
 
 Row = dict[str, Value]
 
 
+class _Sharing:
+    """What knows the text that releases of one shape share; no part of what a release says."""
+
+    __slots__ = ("shared",)
+    shared: Shared
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Release:
+class Release(_Sharing):
     """The answer to one question, finished and public.
 
     Guarantee. `guarantee` is what the people in the data were promised for it, all columns and
@@ -74,17 +84,22 @@ class Release:
         _check_names(self)
         made: dict[str, object] = {
             "rows": tuple(self._finished_row(row) for row in self.rows),
-            "raw": self._frozen(self.raw, "raw", _finished_values),
-            "intervals": self._frozen(self.intervals, "intervals", _finished_ends),
+            "raw": self._frozen(self.raw, "raw", finished_values),
+            "intervals": self._frozen(self.intervals, "intervals", finished_ends),
             "mechanisms": MappingProxyType(dict(self.mechanisms)),
         }
         for name in ("columns", "keys", "losses", "notes", "steps"):
             made[name] = tuple(getattr(self, name))
-        if self.asked_at.tzinfo is None:
-            raise ParameterError("asked_at", str(self.asked_at), "must say its time zone")
-        made["asked_at"] = self.asked_at.astimezone(UTC)
+        made["asked_at"] = self.in_utc(self.asked_at)
         for name, value in made.items():
             object.__setattr__(self, name, value)
+
+    @staticmethod
+    def in_utc(moment: datetime) -> datetime:
+        """A moment as a release says it; ParameterError where it does not say its time zone."""
+        if moment.tzinfo is None:
+            raise ParameterError("asked_at", str(moment), "must say its time zone")
+        return moment.astimezone(UTC)
 
     def _finished_row(self, row: Sequence[object]) -> tuple[Value, ...]:
         if len(row) != len(self.columns):
@@ -292,19 +307,21 @@ def _check_names(release: Release) -> None:
                 raise ParameterError(field, name, "must name columns of the release")
 
 
-def _finished_values(values: Sequence[object], *, where: str) -> tuple[Value, ...]:
+def finished_values(values: Sequence[object], *, where: str) -> tuple[Value, ...]:
+    """The values of a column as a release holds them."""
     if are_finished(values):
         return tuple(values)  # type: ignore[arg-type]
     return tuple([finished(value, where=where) for value in values])
 
 
-def _finished_ends(pairs: Sequence[Sequence[object] | None], *, where: str) -> tuple[Interval, ...]:
+def finished_ends(pairs: Sequence[Sequence[object] | None], *, where: str) -> tuple[Interval, ...]:
+    """The intervals of a column as a release holds them."""
     found: list[Interval] = []
     for pair in pairs:
         if pair is None:
             found.append(None)
             continue
-        low, high = _finished_values(pair, where=where)
+        low, high = finished_values(pair, where=where)
         found.append(None if low is None and high is None else (low, high))
     return tuple(found)
 

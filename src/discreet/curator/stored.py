@@ -13,6 +13,7 @@ import json
 import threading
 from collections.abc import Mapping
 from datetime import date, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,7 +26,16 @@ from discreet.privacy.loss import loss_from_dict
 if TYPE_CHECKING:
     from discreet.curator.release import Release
 
-__all__ = ["SCHEMA", "as_dict", "as_json", "as_line", "fields_of", "in_one_line", "read_json"]
+__all__ = [
+    "SCHEMA",
+    "as_dict",
+    "as_json",
+    "as_line",
+    "fields_of",
+    "fixed_line",
+    "in_one_line",
+    "read_json",
+]
 
 SCHEMA = "discreet-release/1"
 
@@ -44,11 +54,13 @@ _NAMES = (
     "intervals",
     "raw",
 )
+_FIXED = _NAMES[_NAMES.index("guarantee") : _NAMES.index("rows")]
+"""What does not differ between releases of one shape."""
 
 
 def as_dict(release: Release) -> dict[str, Any]:
     """The release as plain values, fit for JSON."""
-    kinds = {name: _kind(release, name) for name in release.columns}
+    kinds = dict(zip(release.columns, _kinds(release), strict=True))
     columns = [
         {
             "name": name,
@@ -104,7 +116,7 @@ def _numbers(release: Release, kinds: Mapping[str, Kind]) -> dict[str, Any]:
 
 _WITH_DATES = frozenset(("date", "mixed"))
 _WRITTEN = threading.local()
-in_one_line = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+in_one_line = json.JSONEncoder(allow_nan=False, separators=(",", ":"), check_circular=False).encode
 """Plain values as JSON text in ASCII, in one line and without spaces."""
 
 
@@ -115,8 +127,31 @@ def as_line(release: Release) -> str:
     """
     last: tuple[Release, str] | None = getattr(_WRITTEN, "last", None)
     if last is None or last[0] is not release:
-        last = _WRITTEN.last = release, in_one_line(as_dict(release))
+        last = _WRITTEN.last = release, _line(release)
     return last[1]
+
+
+def _line(release: Release) -> str:
+    """All of `as_dict` in one line; what releases of one shape share is written once."""
+    shared = getattr(release, "shared", None)
+    kinds = () if shared is None else _kinds(release)
+    if shared is None or release.published is not None or not _WITH_DATES.isdisjoint(kinds):
+        return in_one_line(as_dict(release))
+    numbers = in_one_line({
+        "rows": release.rows,
+        "intervals": dict(release.intervals),
+        "raw": dict(release.raw),
+    })  # fmt: skip
+    return (
+        f'{{"schema":"{SCHEMA}","sql":{in_one_line(release.sql)},'
+        f'"asked_at":"{release.asked_at.isoformat()}",{shared.line(release, kinds)},{numbers[1:]}'
+    )
+
+
+def fixed_line(release: Release) -> str:
+    """What stands between the time and the numbers in the line of a release."""
+    told = as_dict(release)
+    return in_one_line({name: told[name] for name in _FIXED})[1:-1]
 
 
 def as_json(release: Release) -> str:
@@ -219,11 +254,14 @@ def _string(value: object) -> str:
     return value
 
 
-def _kind(release: Release, name: str) -> Kind:
-    """The kind of a column, its intervals and its raw values together."""
-    values = [*release[name], *release.raw.get(name, ())]
-    values += [end for pair in release.intervals.get(name, ()) if pair for end in pair]
-    return kind_of(values)
+def _kinds(release: Release) -> tuple[Kind, ...]:
+    """The kind of each column, its intervals and its raw values together."""
+    columns = zip(*release.rows, strict=True) if release.rows else [()] * len(release.columns)
+    raw, intervals = release.raw, release.intervals
+    return tuple([
+        kind_of(chain(values, raw.get(name, ()), *filter(None, intervals.get(name, ()))))
+        for name, values in zip(release.columns, columns, strict=True)
+    ])  # fmt: skip
 
 
 def _plain(value: Value, kind: Kind) -> Any:

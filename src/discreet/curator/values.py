@@ -27,6 +27,7 @@ __all__ = [
     "Kind",
     "Value",
     "are_finished",
+    "are_there",
     "finished",
     "kind_of",
     "same",
@@ -42,6 +43,7 @@ Kind = Literal["none", "bool", "int", "float", "date", "text", "mixed"]
 _FINISHED = frozenset((int, bool, str))
 """Most values are, and need no look."""
 _FINISHED_OR_NONE = _FINISHED | {type(None)}
+_MISSING = frozenset((type(None),))
 _KINDS: dict[type, Kind] = {bool: "bool", int: "int", float: "float", date: "date", str: "text"}
 
 
@@ -86,6 +88,15 @@ def are_finished(values: Iterable[object]) -> bool:
     return _FINISHED_OR_NONE.issuperset(map(type, values))
 
 
+def are_there(values: Iterable[object]) -> bool:
+    """The same, and none of them is missing.
+
+    >>> are_there([1, "a", True]), are_there([1, None])
+    (True, False)
+    """
+    return _FINISHED.issuperset(map(type, values))
+
+
 def _number(value: Fraction | Decimal) -> int | float | None:
     if isinstance(value, Decimal) and not value.is_finite():
         return None
@@ -104,7 +115,7 @@ def kind_of(values: Iterable[Value]) -> Kind:
     >>> kind_of([1, None, 2]), kind_of([1, 2.5]), kind_of(["a", 1])
     ('int', 'float', 'mixed')
     """
-    kinds = {_KINDS[type(value)] for value in values if value is not None}
+    kinds = {_KINDS[type_] for type_ in set(map(type, values)) - _MISSING}
     if kinds == {"int", "float"}:
         return "float"
     if len(kinds) > 1:

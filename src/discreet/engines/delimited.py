@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlglot import exp
@@ -63,19 +63,20 @@ class Names:
     Args:
         files: the files.
         delimiter: what stands between the names.
-        identity: tells whether the files are still the same.
+        seen: what tells whether the files are still the same, from before they are read.
     """
 
-    def __init__(
-        self, files: Sequence[str], delimiter: str, identity: Callable[[], object]
-    ) -> None:
-        self._files, self._delimiter, self._identity = files, delimiter, identity
-        self._seen = identity()
+    def __init__(self, files: Sequence[str], delimiter: str, seen: object) -> None:
+        self._files, self._delimiter = files, delimiter
+        self._seen = seen
         self.known = header(files, delimiter)
 
-    def insist(self) -> None:
-        """Refuse files that have other names now; EngineError."""
-        now = self._identity()
+    def insist(self, now: object) -> None:
+        """Refuse files that have other names now; EngineError.
+
+        Args:
+            now: what tells whether the files are still the same, as somebody has just looked.
+        """
         if now == self._seen:
             return
         try:

@@ -132,7 +132,7 @@ class DuckDB(Engine):
         names = None
         if kind == "csv":
             between = delimiter or ("\t" if ".tsv" in Path(files[0]).name.lower() else ",")
-            names = Names(files, between, rows.identity)
+            names = Names(files, between, rows.identity())
             relation = csv_relation(listed, names.known, between)
         else:
             relation = _function("read_parquet", listed)
@@ -261,11 +261,12 @@ class DuckDB(Engine):
         seconds: float | None = None,
     ) -> Sequence[Cells]:
         """The exact integers of every part, in order; a progress bar where one is asked for."""
+        now = None if self._files is None else self._files.identity()
         if self._names is not None:
-            self._names.insist()
+            self._names.insist(now)
         over, rows = self._over_kept(request.schema), None
         if self._files is not None and over is not None:
-            rows = self._files.rows(over.of.text)
+            rows = self._files.rows_at(over.of.text, now)
         if rows is not None and over is not None:
             if rows.vectors is not None:
                 found = over.counted(request, rows.most, rows.vectors)

@@ -100,7 +100,15 @@ class Files:
 
     def rows(self, text: str) -> Rows | None:
         """The kept rows of a SELECT, if the files are as they were; else they may be kept later."""
-        now = self.identity()
+        return self.rows_at(text, self.identity())
+
+    def rows_at(self, text: str, now: Identity | None) -> Rows | None:
+        """The same.
+
+        Args:
+            text: the SELECT.
+            now: the `identity` of the files, as somebody has just looked.
+        """
         with self._lock:
             if now != self._identity or now is None:
                 self._identity, self._kept, self._asked = now, {}, {}
@@ -134,9 +142,9 @@ class Files:
             found = [os.stat(path) for path in self._paths]  # noqa: PTH116 - many a second
         except OSError:
             return None
-        return tuple(
+        return tuple([
             (at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns) for at in found
-        )
+        ])  # fmt: skip
 
     def _may_be_kept(self, now: Identity) -> bool:
         size = sum(size for _, _, size, *_ in now)

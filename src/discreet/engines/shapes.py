@@ -121,6 +121,7 @@ class _Shape:
         times: what their totals have yet to be multiplied by.
         reading: how its rows are read.
         text: the statement with a hole for its condition; None if values are named first.
+        bounds_nobody: whether no part of what is asked bounds anybody.
     """
 
     parts: tuple[Part, ...]
@@ -128,6 +129,7 @@ class _Shape:
     times: tuple[int, ...]
     reading: Reading
     text: str | None
+    bounds_nobody: bool
 
 
 class Shapes:
@@ -182,7 +184,7 @@ class Shapes:
             rows: the same rows.
         """
         shape = self._shape(request, most)
-        if not all(map(bounds_nobody, shape.asked)):
+        if not shape.bounds_nobody:
             return None
         found = rows.cells(request.schema, self.of.names, request.where, shape.asked)
         if found is None or all(times == 1 for times in shape.times):
@@ -214,7 +216,8 @@ class Shapes:
         parts = tuple(asked)
         text = self._apart(replace(request, parts=parts))
         reading = Reading(parts, times=times, total=_number)
-        return _Shape(request.parts, parts, tuple(times), reading, text)
+        nobody = all(map(bounds_nobody, parts))
+        return _Shape(request.parts, parts, tuple(times), reading, text, nobody)
 
     def _translator(self) -> Translator:
         return Translator(self._sql, columns=self.of.names, tables=self.of.schema.tables)

@@ -42,7 +42,7 @@ class Watched:
         files: their absolute paths; at least one.
     """
 
-    __slots__ = ("_files",)
+    __slots__ = ("_files", "_last")
 
     def __init__(self, files: Sequence[str]) -> None:
         above = os.path.commonpath(files)
@@ -51,16 +51,28 @@ class Watched:
         self._files = sorted(
             ("/".join([*values, os.path.relpath(file, above)]), file) for file in files
         )
+        self._last: tuple[list[tuple[int, ...]], Seen] | None = None
 
     def now(self) -> Seen | None:
         """As they are now; None if one is not there."""
         try:
-            found = [(name, os.stat(file)) for name, file in self._files]  # noqa: PTH116 - many a second
+            found = [os.stat(file) for _, file in self._files]  # noqa: PTH116 - many a second
         except OSError:
             return None
+        told: list[tuple[int, ...]] = [
+            (at.st_size, at.st_mtime_ns, at.st_dev, at.st_ino, at.st_ctime_ns) for at in found
+        ]
+        last = self._last
+        if last is None or last[0] != told:
+            last = self._last = told, self._seen(told)
+        return last[1]
+
+    def _seen(self, told: Sequence[tuple[int, ...]]) -> Seen:
+        """What a look at all files has told, as it is kept."""
+        named = zip(self._files, told, strict=True)
         return Seen(
-            "\n".join([f"{at.st_size} {at.st_mtime_ns} {name}" for name, at in found]),
-            tuple([(at.st_dev, at.st_ino, at.st_ctime_ns) for _, at in found]),
+            "\n".join([f"{size} {time} {name}" for (name, _), (size, time, *_) in named]),
+            tuple([(device, number, entry) for _, _, device, number, entry in told]),
         )
 
 

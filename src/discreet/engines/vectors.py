@@ -73,6 +73,7 @@ _VALUES = {
 """The types that are kept as vectors, and how each is read."""
 _ALL = Total()
 """The number of rows."""
+_NO_NUMBERS = (Flag, Text)
 _NOWHERE = np.zeros(0, dtype=np.intp)
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt,
@@ -245,7 +246,7 @@ class _Rows:
 
     def where(self, chosen: Array) -> _Rows:
         """Those of them that are chosen, of all rows."""
-        kept = np.flatnonzero(self.of(chosen))
+        kept = self.of(chosen).nonzero()[0]
         return _Rows(self.at[kept], kept if self.index is None else self.index[kept], self.many)
 
     def counts(self) -> list[int]:
@@ -375,7 +376,7 @@ class _Counting:
             case e.Column():
                 found = self._column(node)
                 return found.values, found.missing
-            case e.Compare() if not isinstance(node.left.kind, Flag | Text):
+            case e.Compare() if not isinstance(node.left.kind, _NO_NUMBERS):
                 (left, one), (right, other) = self.numbers(node.left), self.numbers(node.right)
                 missing = _either(one, other)
                 true = _COMPARISONS[node.op](left, right)

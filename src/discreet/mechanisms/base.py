@@ -113,6 +113,9 @@ class PureMechanism(Mechanism):
         return PureLoss(neighbours=self.neighbours, epsilon=self.epsilon)
 
 
+_WHOLE = frozenset((int,))
+
+
 class AdditiveMechanism(Mechanism):
     """A mechanism on integers that adds noise from one law to each number.
 
@@ -145,7 +148,12 @@ class AdditiveMechanism(Mechanism):
             source = system_source()
         if type(value) is int:
             return self._one(value, source)
+        if type(value) is list and _WHOLE.issuperset(map(type, value)):
+            return self._several(value, source)
         return released(value, source, self._one, self._many)
+
+    def _several(self, values: list[int], source: Source) -> list[int]:
+        return [self._one(value, source) for value in values]
 
     def _one(self, value: int, source: Source) -> int:
         return value + self._sampler.one(source)

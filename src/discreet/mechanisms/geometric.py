@@ -176,6 +176,12 @@ class Geometric(PureMechanism, AdditiveMechanism):
             return self._fixed_words.draw(inside, source)
         return min(max(inside + self._sampler.one(source), low), high)
 
+    def _several(self, values: list[int], source: Source) -> list[int]:
+        if self.bounds is not None:
+            return [self._one(value, source) for value in values]
+        drawn = self._sampler.several(len(values), source)
+        return [value + z for value, z in zip(values, drawn, strict=True)]
+
     def _many(self, values: IntegerArray, source: Source) -> IntegerArray:
         if self.bounds is None:
             return self._sampler.add(values, source)

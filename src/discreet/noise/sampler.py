@@ -36,6 +36,10 @@ class Sampler(ABC):
     def one(self, source: Source) -> int:
         """One draw, of any size."""
 
+    def several(self, size: int, source: Source) -> list[int]:
+        """A few draws, each as by `one`, of the same bits."""
+        return [self.one(source) for _ in range(size)]
+
     @abstractmethod
     def chunk(self, size: int, source: Source) -> Array:
         """`size` draws, at most CHUNK, as a signed integer type.
@@ -130,6 +134,10 @@ class TableSampler(Sampler):
         """One draw, of any size."""
         return self.table.one(source)
 
+    def several(self, size: int, source: Source) -> list[int]:
+        """A few draws, each as by `one`, of the same bits."""
+        return self.table.several(size, source)
+
     def chunk(self, size: int, source: Source) -> Array:
         """`size` draws, at most CHUNK."""
         return self.table.chunk(size, source)
@@ -146,6 +154,19 @@ class _Digits(Sampler):
 
     def one(self, source: Source) -> int:
         return self._below(self.top.one(source), source)
+
+    def several(self, size: int, source: Source) -> list[int]:
+        found = []
+        lower = [(digit.cells, digit.marked, digit) for digit in reversed(self.digits)]
+        bits, largest = source.bits, (1 << self.shift) - 1
+        for _ in range(size):
+            top, low = self.top.one(source), 0
+            for cells, marked, digit in lower:
+                u = bits(64)
+                drawn = cells[u >> 48]
+                low = (low << DIGIT) | (digit.decide(u, source) if drawn == marked else drawn)
+            found.append((top << self.shift) + (largest - low if top < 0 and self.signed else low))
+        return found
 
     def _below(self, top: int, source: Source) -> int:
         """The value with this top part: the lower digits are drawn."""

@@ -17,6 +17,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import lru_cache
 from struct import Struct
 from typing import Any, Literal
 
@@ -135,6 +136,10 @@ class KeyedSource(Source):
     def _next(self, length: int) -> bytearray:
         return _filled(self._cipher, length)
 
+    def _more(self) -> None:
+        """Cut some words off the stream, to be taken from the end of a list."""
+        self._words.extend(_WORDS.unpack(self._cipher.update(_ZEROS[: _WORDS.size]))[::-1])
+
     def bits(self, count: int) -> int:
         """An integer uniform on 0 .. 2^count - 1."""
         if count > 64:
@@ -142,7 +147,7 @@ class KeyedSource(Source):
             return int.from_bytes(self._next(length), "little") >> (8 * length - count)
         words = self._words
         if not words:
-            words.extend(_WORDS.unpack(self._next(_WORDS.size))[::-1])
+            self._more()
         return words.pop() >> (64 - count)
 
     def array(self, size: int, width: Width) -> NDArray[Any]:
@@ -161,9 +166,16 @@ def new_key() -> bytes:
 
 
 def _cipher(key: bytes) -> Any:
+    cipher, keyed, mode = _ciphers()
+    return cipher(keyed(key), mode).encryptor()
+
+
+@lru_cache(maxsize=1)
+def _ciphers() -> tuple[Any, Any, Any]:
+    """What makes a stream, and of what; how it counts has no state of its own."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
 
-    return Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+    return Cipher, algorithms.AES256, modes.CTR(bytes(16))
 
 
 def _stream(length: int) -> bytearray:

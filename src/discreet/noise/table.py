@@ -37,9 +37,6 @@ __all__ = ["Inversion", "inversion"]
 
 CHUNK = 1 << 17
 """Draws made at a time, so that all buffers stay in the processor's cache."""
-_FEW = 64
-"""After so many single draws a list of all answers is made, which is read faster than an array."""
-
 KEPT = 128
 """So many tables, and samplers, are kept: each takes up to a megabyte, a sampler up to four."""
 
@@ -61,26 +58,23 @@ class Inversion:
         self.thresholds: list[int] = thresholds
         self.answers, self.marked, self._counts = _guide(thresholds, self.first, word, guide)
         self._sorted: Array = np.array(thresholds, dtype=np.uint64)
-        self._list: list[int | None] | None = None
-        self._singles = 0
+        self.cells = self.answers.data  # the same, read one by one faster than an array
 
     def one(self, source: Source) -> int:
         """One draw, as a Python integer of any size."""
         u = source.bits(self.word)
-        cell, answers = u >> (self.word - self.guide_bits), self._list
-        answer = self._looked_up(cell) if answers is None else answers[cell]
-        return answer if answer is not None else self._decide(u, source)
+        answer: int = self.cells[u >> (self.word - self.guide_bits)]
+        return self.decide(u, source) if answer == self.marked else answer
 
-    def _looked_up(self, cell: int) -> int | None:
-        """The answer of a cell, None if it is marked."""
-        self._singles += 1
-        if self._singles >= _FEW:
-            listed = self.answers.tolist()
-            known: dict[int, int | None] = {value: value for value in listed}  # one object each
-            known[self.marked] = None
-            self._list = [known[value] for value in listed]
-        value = int(self.answers[cell])
-        return None if value == self.marked else value
+    def several(self, size: int, source: Source) -> list[int]:
+        """A few draws, each as by `one`, of the same bits."""
+        bits, word, away = source.bits, self.word, self.word - self.guide_bits
+        cells, marked, found = self.cells, self.marked, []
+        for _ in range(size):
+            u = bits(word)
+            answer = cells[u >> away]
+            found.append(self.decide(u, source) if answer == marked else answer)
+        return found
 
     def chunk(self, size: int, source: Source) -> Array:
         """`size` draws (at most CHUNK) as an array of the smallest fitting signed type, or of
@@ -124,7 +118,7 @@ class Inversion:
         out[pending] = decided
         return out
 
-    def _decide(self, u: int, source: Source) -> int:
+    def decide(self, u: int, source: Source) -> int:
         """The answer for a whole word."""
         index = int(np.searchsorted(self._sorted, np.uint64(u), side="left"))
         tie = index < len(self.thresholds) and self.thresholds[index] == u

@@ -15,7 +15,18 @@ from fractions import Fraction
 
 from discreet.exact import shown
 
-__all__ = ["WIDEST", "Day", "Flag", "Kind", "Number", "Text", "common_grid", "said", "with_null"]
+__all__ = [
+    "WIDEST",
+    "Day",
+    "Flag",
+    "Kind",
+    "Number",
+    "Text",
+    "common_grid",
+    "is_same_grid",
+    "said",
+    "with_null",
+]
 
 WIDEST = 1 << 62
 """No expression leaves these bounds, so that 64-bit arithmetic cannot overflow for any row."""
@@ -75,6 +86,11 @@ Kind = Number | Flag | Text | Day
 def with_null(kind: Kind, *, nullable: bool) -> Kind:
     """The same kind, with or without missing values."""
     return kind if kind.nullable == nullable else replace(kind, nullable=nullable)
+
+
+def is_same_grid(first: Fraction, second: Fraction) -> bool:
+    """Whether two grids are equal; faster than asking a fraction, which asks for types first."""
+    return first.numerator == second.numerator and first.denominator == second.denominator
 
 
 def common_grid(first: Fraction, second: Fraction) -> Fraction:

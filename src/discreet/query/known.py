@@ -30,15 +30,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from discreet.errors import ParameterError, QueryError
 from discreet.query import expr as e
 from discreet.query import total
+from discreet.query.kinds import Number
 from discreet.query.parse_expr import COMPARISONS, Names, between, compared, read, spine
-from discreet.query.plan import Plan
+from discreet.query.plan import Plan, with_where
 from discreet.query.recent import Recent
 from discreet.query.schema import Schema
 from discreet.query.scope import Environment, before_where, extent
@@ -80,7 +81,7 @@ class Known:
             where = self.where(numbers)
         except (QueryError, ParameterError):
             return None
-        return replace(self.plan, where=where) if extent(where) == self.size else None
+        return with_where(self.plan, where) if extent(where) == self.size else None
 
 
 class Reader:
@@ -127,6 +128,13 @@ class Reader:
             slots = self._slots.keep(shape, frozenset(pattern.slots))
             known = Known(plan, extent(plan.where), where)
             self._known.keep((shape, slots, _others(numbers, slots)), known)
+
+
+def _constant(text: str) -> e.Literal:
+    """A number of a shape, as it is read from the text; no whole one of them is too large."""
+    if "." in text:
+        return total.constant(number(text))
+    return e.Literal(n := int(text), Number(n, n))
 
 
 def _others(numbers: Numbers, slots: frozenset[int]) -> tuple[str, ...]:
@@ -219,7 +227,7 @@ class Pattern:
         if place is None or not self.grouped.isdisjoint(_columns(beside)):
             return self._fixed(node)
         self.slots.add(place)
-        return lambda given: total.constant(number(given[place]))
+        return lambda given: _constant(given[place])
 
     def _compared(self, node: Node) -> Filled:
         sides = node.this, part(node, "expression")

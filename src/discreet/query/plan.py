@@ -165,6 +165,14 @@ class Plan:
     rho: Fraction | None = None
 
 
+def with_where(plan: Plan, where: Expr | None) -> Plan:
+    """The plan with another condition."""
+    return Plan(
+        plan.table, where, plan.groupings, plan.outputs, plan.having, plan.order, plan.limit,
+        plan.combinations, plan.other, plan.rollup, plan.epsilon, plan.delta, plan.rho,
+    )  # fmt: skip
+
+
 def but_for_where(plan: Plan) -> tuple[int, ...]:
     """Which objects a plan has besides its condition: two plans that have this in common, while one
     of them is alive, differ in what WHERE says, and in nothing else. (Equal plans may differ here.)

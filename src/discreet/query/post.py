@@ -26,11 +26,12 @@ from discreet.query.plan import (
     PostValue,
 )
 
-__all__ = ["Line", "Released", "arrange", "evaluate", "sound"]
+__all__ = ["Line", "Released", "are_short", "arrange", "evaluate", "sound"]
 
 LONGEST = 4096
 """An exact number of more bits, above or below, goes on as a float, and is missing beyond those."""
 _SHORT = 1 << 63
+_WHOLE = frozenset((int,))
 Released = int | float | Fraction | bool | str | date | None
 _Numbers = Mapping[Aggregate, int | float | Fraction | None]
 
@@ -86,6 +87,13 @@ def sound(value: Any) -> Released:
     if isinstance(value, Fraction) and value.denominator == 1:
         return int(value)
     return value  # type: ignore[no-any-return]
+
+
+def are_short(values: Sequence[Released]) -> bool:
+    """Whether all are whole numbers of few digits, which `sound` leaves alone."""
+    return _WHOLE.issuperset(map(type, values)) and (
+        not values or -_SHORT < min(values) <= max(values) < _SHORT  # type: ignore[type-var, operator]
+    )
 
 
 def _long(value: int | Fraction) -> bool:

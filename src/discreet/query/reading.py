@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +62,7 @@ _LEFT_OUT = Fraction(1, 10**7)
 """How much of the law of each cell the list may leave out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """One released number.
 
     Attributes:
@@ -147,12 +146,17 @@ def _count(
     factors: Sequence[int], width: int, below: int, cells: Sequence[int], most: int | None
 ) -> Estimate:
     n = sum(map(mul, factors, cells))
-    middle = _nearest(n, below)  # the ends are as far from it as from n, rounded outwards
-    reach = -(-(width + abs(n - middle * below)) // below)
-    value, low, high = middle, middle - reach, middle + reach
+    value = (2 * n + below) // (
+        2 * below
+    )  # the ends are as far from it as from n, rounded outwards
+    rest = n - value * below
+    reach = -(-(width + (rest if rest > 0 else -rest)) // below)
+    low, high = value - reach, value + reach
     if most is not None:
         value, low, high = min(value, most), min(low, most), min(high, most)
-    return Estimate(max(value, 0), max(low, 0), max(high, 0), _divided(n, below))
+    if low < 0:  # the least of the three
+        value, low, high = max(value, 0), 0, max(high, 0)
+    return Estimate(value, low, high, n // below if n % below == 0 else n / below)
 
 
 def _nearest(n: int, below: int) -> int:

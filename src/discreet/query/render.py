@@ -60,10 +60,10 @@ def question_sql(question: Priced) -> str:
     plan, schema = question.plan, question.schema
     where = plan.where if plan.combinations is None else None
     usual = question.once("usual keys", lambda: [_keys_of(g, schema) for g in plan.groupings])
-    given = tuple(
+    given = tuple([
         grouping.keys != admitted(keys, grouping.value, where)
         for grouping, keys in zip(plan.groupings, usual, strict=True)
-    )
+    ])  # fmt: skip
     writer = question.once(("sql", given), lambda: _Writer(plan, schema))
     return writer.sql(plan.where)
 
@@ -86,6 +86,7 @@ def post_sql(post: Post, groupings: Sequence[Grouping] = ()) -> str:
     return _Writer(plan, None).post(post)
 
 
+@lru_cache(maxsize=1024)
 def name_sql(name: str) -> str:
     """An identifier, in quotes where it needs them."""
     if _PLAIN.fullmatch(name) and name.upper() not in _reserved():
@@ -127,6 +128,13 @@ def _decimal(value: Fraction) -> str | None:
     return digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}"
 
 
+def _multiple(n: int, grid: Fraction) -> Piece:
+    """The number n * grid."""
+    if grid.denominator == 1:
+        return str(n * grid.numerator), _PRODUCT if n < 0 else _ATOM
+    return _number(n * grid)
+
+
 def _number(value: Fraction) -> Piece:
     sign = "-" if value < 0 else ""
     written = _decimal(abs(value))
@@ -163,7 +171,7 @@ class _Rows:
                 there = name.lower() in self._qualified
                 return (f"{name_sql(self._table)}." if there else "") + name_sql(name), _ATOM
             case e.Literal(value=value, kind=Number(grid=grid)) if value is not None:
-                return _number(int(value) * grid)  # type: ignore[arg-type]
+                return _multiple(int(value), grid)  # type: ignore[arg-type]
             case e.Literal(value=value):
                 return _constant(value), _ATOM
             case e.Linear():

@@ -1,0 +1,68 @@
+"""Claims for questions of one shape are those that are made one by one."""
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.curator.payroll import COUNT
+
+from discreet.curator.claims import OWNER, Asked, Claims, claim_of, digest_of, key_of
+from discreet.curator.ledger.amounts import Amount
+from discreet.query.price import Target
+
+TARGETS = [Target(epsilon="0.3"), Target(epsilon="1/3", delta="1e-6"), Target(rho="0.1")]
+TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("who", [OWNER, "alice"])
+def test_a_claim_is_what_it_would_be_alone(curator, target, who):
+    part, cost = curator._part("payroll", None), Amount(3 * 10**11, 7)
+    plan = part.plan(COUNT)
+    first = Asked.of_plan(plan, target, "")
+    for found in ([], ["salary found", 'é "'], []):
+        part.canon[:] = found
+        made = Claims(curator.policy, curator.version, part, first, who, cost)
+        for sql in ("SELECT 1", "SELECT 'é\n\"'", "\ud800", ""):
+            for named in (True, False):
+                alone = claim_of(
+                    curator.policy, curator.version, part, Asked.of_plan(plan, target, sql), who,
+                    cost, "k", named=named,
+                )  # fmt: skip
+                assert made.claim(sql, "k", named=named) == alone
+
+
+def test_askers_and_prices_do_not_share_their_claims(curator):
+    """Everybody pays from the own allowance, whoever asked a question of the shape before."""
+    sql = "SELECT dept, COUNT(*) AS n FROM payroll WHERE pay < {} GROUP BY dept"
+    for turn, (who, epsilon) in enumerate(
+        [("alice", "0.1"), ("bob", "0.1"), (None, "0.1"), ("alice", "0.2"), ("bob", "0.1")]
+    ):
+        record = curator.ask(sql.format(1000 + turn), analyst=who, epsilon=epsilon)
+        assert record.analyst == (who or OWNER)
+        assert record.cost == f"epsilon {epsilon}"
+        body = curator.ledger.entries()[record.entry - 1].values()
+        assert len(body["charges"]) == (1 if who is None else 2)
+        assert body["info"]["sql"] == record.plan
+    left = {name: account.spent.said("pure") for name, account in curator.accounts().items()}
+    assert left == {
+        "staff": "epsilon 0.6",
+        "staff@alice": "epsilon 0.3",
+        "staff@bob": "epsilon 0.2",
+    }
+
+
+@given(TEXTS, TEXTS)
+def test_a_hash_is_of_sorted_values(first, second):
+    values = {"b": first, "a": [second, 1, None]}
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    assert digest_of(values) == hashlib.sha256(text.encode()).hexdigest()
+
+
+@given(st.text("aZ_-9", min_size=1, max_size=20), TEXTS.filter(bool), TEXTS)
+def test_a_key_has_a_hash_of_who_asks_where(key, who, ledger):
+    mark = digest_of({"who": who, "key": key, "ledger": ledger})[:8]
+    assert key_of(key, who, ledger) == f"{key}-{mark}"
+    assert key_of(key, OWNER, ledger) == key
