@@ -28,7 +28,7 @@ from pydantic import ValidationError
 
 from discreet.curator.access import Credential
 from discreet.server.api.models import Ask
-from discreet.server.api.questions import answered
+from discreet.server.api.questions import answered, begin, working
 from discreet.server.guard import Guard, is_json, read_json
 from discreet.server.identity import asker, by_header
 from discreet.server.problems import Problem
@@ -48,6 +48,7 @@ _LONGEST = 8192
 _OTHER = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
 """Headers by which a request has another course."""
 _LENGTH = re.compile(rb"[1-9][0-9]{0,4}")
+_ASKERS: tuple[str, ...] = asker.roles  # type: ignore[attr-defined]
 _NAMED = re.compile(r"[0-9A-Za-z_-]{1,55}", re.ASCII)
 _STATUS = {one.value: f"HTTP/1.1 {one.value} {one.phrase}\r\n".encode() for one in HTTPStatus}
 
@@ -112,6 +113,36 @@ class Lane:
         length = headers.get(b"content-length", b"")
         return int(length) if usual and _LENGTH.fullmatch(length) else 0
 
+    def begin(self, asked: Asked, told: Callable[[Response | None], None]) -> bool:
+        """Hand a question to a worker at once, where it waits for nothing; whether it was.
+
+        Nothing has happened otherwise: `answer` has to say what becomes of it. With deadlines it
+        always has.
+
+        Args:
+            asked: the question.
+            told: what came of it; None where that is not known, and the connection ends.
+        """
+        state, who = self._state, None
+        service = state.service
+        if service.settings.padded or not service.ledger.is_near:
+            return False
+        try:
+            who = by_header(service, asked.key)
+            if who is None or who.person.role not in _ASKERS:
+                return False
+            if not state.places.take(who.person.name):
+                return False
+            try:
+                state.rate.take(f"key {who.key}")
+                begin(state, working(state, asked.question, who, asked.named), told)
+            except BaseException:
+                state.places.leave(who.person.name)
+                raise
+        except Exception as error:  # noqa: BLE001 - as the routes tell it
+            told(self._failed(error, who))
+        return True
+
     async def answer(self, asked: Asked) -> Response | None:
         """What becomes of a question; None where the route has to say it."""
         state, who = self._state, None
@@ -123,7 +154,7 @@ class Lane:
                 if near
                 else await asyncio.to_thread(by_header, service, asked.key)
             )
-            if who is None or who.person.role not in asker.roles:  # type: ignore[attr-defined]
+            if who is None or who.person.role not in _ASKERS:
                 return None
             state.rate.take(f"key {who.key}")
             return await answered(state, asked.question, who, asked.named)
