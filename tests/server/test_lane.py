@@ -119,9 +119,16 @@ def answers_of(monkeypatch):
     return left
 
 
+def nothing_is_left(server):
+    """Wait until nobody has a place, no key is busy and nothing is being answered."""
+    state, until = server.app.state, time.monotonic() + 30
+    while state.places._lines or state.alone._here or state.guard.running:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
 def test_a_question_without_a_deadline_goes_straight_to_a_worker(hasty, monkeypatch):
     left = answers_of(monkeypatch)
-    state = hasty.app.state
     assert hasty.ask(epsilon="0.01").status == 200
     assert hasty.ask(epsilon="50").status == 402
     assert hasty.ask("SELECT nothing FROM payroll", epsilon="0.01").status == 422
@@ -129,7 +136,7 @@ def test_a_question_without_a_deadline_goes_straight_to_a_worker(hasty, monkeypa
     assert not left
     assert hasty.ask(epsilon="0.01", who="audrey").status == 403  # the route says it
     assert left == [1]
-    assert (state.places._lines, state.alone._here, state.guard.running) == ({}, set(), 0)
+    nothing_is_left(hasty)
 
 
 def test_with_a_deadline_none_does(server, monkeypatch):
@@ -143,7 +150,7 @@ def test_a_rate_holds_and_gives_the_place_back(folder, monkeypatch):
     with running(folder / "policy.toml", padded=False, requests_per_minute=3) as server:
         statuses = [server.ask(epsilon="0.01").status for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]
-        assert server.app.state.places._lines == {}
+        nothing_is_left(server)
 
 
 def test_one_question_of_a_key_and_so_many_of_an_asker_at_once(hasty, monkeypatch):
@@ -190,20 +197,23 @@ def test_one_question_of_a_key_and_so_many_of_an_asker_at_once(hasty, monkeypatc
         one.join()
     assert set(seen.values()) == {200}
     assert max(most) == 3
-    assert hasty.app.state.places._lines == {}
+    nothing_is_left(hasty)
 
 
 def test_who_has_gone_keeps_no_place(hasty, monkeypatch):
-    may, inner = threading.Event(), hasty.service.ask
-    monkeypatch.setattr(hasty.service, "ask", lambda *g, **m: may.wait(30) and inner(*g, **m))
+    came, may, inner = threading.Event(), threading.Event(), hasty.service.ask
+
+    def held(*given, **more):
+        came.set()
+        assert may.wait(30)
+        return inner(*given, **more)
+
+    monkeypatch.setattr(hasty.service, "ask", held)
     with connected(hasty) as wire:
         wire.say(request(hasty))
-        answering(hasty)
+        assert came.wait(30)
     may.set()
-    until = time.monotonic() + 30
-    while hasty.app.state.guard.running or hasty.app.state.places._lines:
-        assert time.monotonic() < until
-        time.sleep(0.001)
+    nothing_is_left(hasty)
     assert hasty.ask(epsilon="0.01").status == 200
 
 
@@ -274,8 +284,8 @@ def test_a_plain_question_is_taken(standing, more):
     found = read(whole)
     assert isinstance(found, Asked)
     assert found.question.question == COUNT
-    assert found.key == f"Bearer {standing.keys['alice']}"
-    assert found.named == ("one" if len(more) == 3 else None)
+    assert found.head.key == f"Bearer {standing.keys['alice']}"
+    assert found.head.named == ("one" if len(more) == 3 else None)
     begins = whole.index(b"\r\n\r\n") + 4
     assert {read(whole[:end]) for end in range(begins)} == {Part.OTHER}
     assert {read(whole[:end]) for end in range(begins, len(whole))} == {Part.MORE}
@@ -348,6 +358,31 @@ def test_another_host_is_left_to_the_route(standing, host):
     said = f"127.0.0.1:{standing.port}".encode()
     assert isinstance(read(whole.replace(said, b"LocalHost:1")), Asked)
     assert read(whole.replace(said, host.encode())) is Part.OTHER
+
+
+def test_a_head_that_was_read_before_means_the_same_again(standing, monkeypatch):
+    """Whatever follows it, and whatever else begins like it: as if nothing had been read before."""
+    read = reader(standing)
+    before = read(request(standing, "X: a")).head
+    body = b'{"question": "SELECT 1", "epsilon": 1, "key": "'
+    body += b"k" * (before.length - len(body) - 2) + b'"}'
+    assert len(body) == before.length
+    whole, said = before.text + body, before.text
+    others = [
+        request(standing), request(standing, "X: a", who="bob"), request(standing, "X: b"),
+        request(standing, "X: a", "Y: b"), request(standing, "X: a", body=body[:-1] + b" }"),
+        request(standing, "X: a", "Idempotency-Key: one"), said[:-4] + b"\r\nX: a\r\n\r\n" + body,
+        said[:-2] + b"Connection: close\r\n\r\n" + body, said + b"\r\n" + body[:-2],
+        said[:-1], said, whole[:-1], whole + b"x", whole + whole, said + b"null".ljust(len(body)),
+        b"\r\n" + whole, whole[:40] + b"\n" + whole[40:],
+    ]  # fmt: skip
+    for data in (whole, *others):
+        assert read(data, before) == read(data), data
+    assert read(whole, before).head is before
+    assert read(whole, before).question.question == "SELECT 1"
+    lane = standing.server.config.http_protocol_class.lane
+    monkeypatch.setattr(lane.guard, "stopping", True)
+    assert read(whole, before) is Part.OTHER
 
 
 def test_no_head_takes_long_to_be_told_from_others(standing):

@@ -19,7 +19,7 @@ import h11
 from fastapi import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from discreet.server.lane import Asked, Lane, Part
+from discreet.server.lane import Asked, Head, Lane, Part
 from discreet.server.settings import Settings
 
 __all__ = ["Connection", "connections_of"]
@@ -44,6 +44,7 @@ class Connection(H11Protocol):
     lane: Lane | None = None
     _head: asyncio.TimerHandle | None = None
     _moment: asyncio.TimerHandle | None = None
+    _before: Head | None = None
     _held, _last, _asking = b"", False, False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -68,7 +69,9 @@ class Connection(H11Protocol):
             self.flow.pause_reading()
             return
         self._held = b""
-        asked = self.lane.read(data) if self.lane is not None and self._is_between() else Part.OTHER
+        asked: Asked | Part = Part.OTHER
+        if self.lane is not None and self._is_between():
+            asked = self.lane.read(data, self._before)
         if asked is Part.MORE:
             self._held = data
             if self._moment is None:
@@ -110,7 +113,7 @@ class Connection(H11Protocol):
         self._unset_keepalive_if_required()
         lane = cast("Lane", self.lane)
         lane.guard.running += 1
-        self._asking = True
+        self._asking, self._before = True, asked.head
         if not lane.begin(asked, self._told):
             task = self.loop.create_task(self._answer(asked, data))
             self.tasks.add(task)
