@@ -65,17 +65,24 @@ def every(server):
 
 
 @pytest.mark.slow
-def test_the_short_way_says_what_the_route_says(folder, monkeypatch):
+@pytest.mark.parametrize("padded", [True, False])
+def test_the_short_way_says_what_the_route_says(folder, monkeypatch, padded):
     weak(monkeypatch)
-    taken, answer = [], Lane.answer
+    taken, answer, begin = [], Lane.answer, Lane.begin
 
     async def spied(*given):
         found = await answer(*given)
         taken.append(found is not None)
         return found
 
-    with running(folder / "policy.toml", deadlines=("1/20", "1/2")) as server:
+    def seen(*given):
+        begun = begin(*given)
+        taken.extend([True] * begun)
+        return begun
+
+    with running(folder / "policy.toml", deadlines=("1/20", "1/2"), padded=padded) as server:
         monkeypatch.setattr(Lane, "answer", spied)
+        monkeypatch.setattr(Lane, "begin", seen)
         short = [told(one) for one in every(server)]
         assert len(short) > len(taken) > sum(taken) > 10
         monkeypatch.setattr(Lane, "read", lambda *_: Part.OTHER)
@@ -92,6 +99,136 @@ def test_it_is_the_way_of_questions_with_a_key_alone(server, monkeypatch):
     assert server.post("/api/explain", {"question": COUNT}).status == 200
     assert server.get("/api/ask").status == 405
     assert taken == [1]
+
+
+# without deadlines
+
+
+@pytest.fixture
+def hasty(folder, monkeypatch):
+    """A server without deadlines, whose questions are never left to a task."""
+    weak(monkeypatch)
+    with running(folder / "policy.toml", padded=False, workers=3) as made:
+        yield made
+
+
+def answers_of(monkeypatch):
+    """Which questions are left to a task, from now on."""
+    left, answer = [], Lane.answer
+    monkeypatch.setattr(Lane, "answer", lambda *given: left.append(1) or answer(*given))
+    return left
+
+
+def nothing_is_left(server):
+    """Wait until nobody has a place, no key is busy and nothing is being answered."""
+    state, until = server.app.state, time.monotonic() + 30
+    while state.places._lines or state.alone._here or state.guard.running:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+def test_a_question_without_a_deadline_goes_straight_to_a_worker(hasty, monkeypatch):
+    left = answers_of(monkeypatch)
+    assert hasty.ask(epsilon="0.01").status == 200
+    assert hasty.ask(epsilon="50").status == 402
+    assert hasty.ask("SELECT nothing FROM payroll", epsilon="0.01").status == 422
+    assert hasty.ask(epsilon="0.01", deadline=7).status == 422
+    assert not left
+    assert hasty.ask(epsilon="0.01", who="audrey").status == 403  # the route says it
+    assert left == [1]
+    nothing_is_left(hasty)
+
+
+def test_with_a_deadline_none_does(server, monkeypatch):
+    left = answers_of(monkeypatch)
+    assert server.ask(epsilon="0.01").status == 200
+    assert left == [1]
+
+
+def test_a_rate_holds_and_gives_the_place_back(folder, monkeypatch):
+    weak(monkeypatch)
+    with running(folder / "policy.toml", padded=False, requests_per_minute=3) as server:
+        statuses = [server.ask(epsilon="0.01").status for _ in range(5)]
+        assert statuses == [200, 200, 200, 429, 429]
+        nothing_is_left(server)
+
+
+def test_one_question_of_a_key_and_so_many_of_an_asker_at_once(hasty, monkeypatch):
+    """Who finds no place waits for one; who asks twice under one key is refused."""
+    left = answers_of(monkeypatch)
+    access, service = hasty.service.access, hasty.service
+    for number in range(3):
+        hasty.keys[f"alice {number}"] = access.make_key("alice", by="tests")
+    may, inner, running_now, most = threading.Event(), service.ask, [], []
+
+    def held(*given, **more):
+        running_now.append(1)
+        most.append(len(running_now))
+        assert may.wait(30)
+        running_now.pop()
+        return inner(*given, **more)
+
+    monkeypatch.setattr(service, "ask", held)
+    seen = {}
+
+    def ask(who):
+        seen[who] = hasty.ask(epsilon="0.01", who=who).status
+
+    threads = [threading.Thread(target=ask, args=(f"alice {number}",)) for number in range(3)]
+    for one in threads[:2]:
+        one.start()
+    until = time.monotonic() + 30
+    while len(running_now) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    assert hasty.ask(epsilon="0.01", who="alice 0").status == 429
+    left.clear()
+    threads[2].start()  # two of three workers are one asker's share
+    while not left:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    other = threading.Thread(target=ask, args=("bob",))
+    other.start()
+    while len(running_now) < 3:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    may.set()
+    for one in (*threads, other):
+        one.join()
+    assert set(seen.values()) == {200}
+    assert max(most) == 3
+    nothing_is_left(hasty)
+
+
+def test_who_has_gone_keeps_no_place(hasty, monkeypatch):
+    came, may, inner = threading.Event(), threading.Event(), hasty.service.ask
+
+    def held(*given, **more):
+        came.set()
+        assert may.wait(30)
+        return inner(*given, **more)
+
+    monkeypatch.setattr(hasty.service, "ask", held)
+    with connected(hasty) as wire:
+        wire.say(request(hasty))
+        assert came.wait(30)
+    may.set()
+    nothing_is_left(hasty)
+    assert hasty.ask(epsilon="0.01").status == 200
+
+
+def test_a_thread_that_is_ended_ends_the_connection_alone(hasty, monkeypatch):
+    inner = hasty.service.ask
+
+    def ended(*_, **__):
+        raise SystemExit
+
+    monkeypatch.setattr(hasty.service, "ask", ended)
+    with connected(hasty) as wire:
+        wire.say(request(hasty))
+        assert wire.ended()
+    monkeypatch.setattr(hasty.service, "ask", inner)
+    assert hasty.ask(epsilon="0.01").status == 200
 
 
 def test_a_revoked_key_is_refused_at_once(server):
@@ -147,8 +284,8 @@ def test_a_plain_question_is_taken(standing, more):
     found = read(whole)
     assert isinstance(found, Asked)
     assert found.question.question == COUNT
-    assert found.key == f"Bearer {standing.keys['alice']}"
-    assert found.named == ("one" if len(more) == 3 else None)
+    assert found.head.key == f"Bearer {standing.keys['alice']}"
+    assert found.head.named == ("one" if len(more) == 3 else None)
     begins = whole.index(b"\r\n\r\n") + 4
     assert {read(whole[:end]) for end in range(begins)} == {Part.OTHER}
     assert {read(whole[:end]) for end in range(begins, len(whole))} == {Part.MORE}
@@ -221,6 +358,31 @@ def test_another_host_is_left_to_the_route(standing, host):
     said = f"127.0.0.1:{standing.port}".encode()
     assert isinstance(read(whole.replace(said, b"LocalHost:1")), Asked)
     assert read(whole.replace(said, host.encode())) is Part.OTHER
+
+
+def test_a_head_that_was_read_before_means_the_same_again(standing, monkeypatch):
+    """Whatever follows it, and whatever else begins like it: as if nothing had been read before."""
+    read = reader(standing)
+    before = read(request(standing, "X: a")).head
+    body = b'{"question": "SELECT 1", "epsilon": 1, "key": "'
+    body += b"k" * (before.length - len(body) - 2) + b'"}'
+    assert len(body) == before.length
+    whole, said = before.text + body, before.text
+    others = [
+        request(standing), request(standing, "X: a", who="bob"), request(standing, "X: b"),
+        request(standing, "X: a", "Y: b"), request(standing, "X: a", body=body[:-1] + b" }"),
+        request(standing, "X: a", "Idempotency-Key: one"), said[:-4] + b"\r\nX: a\r\n\r\n" + body,
+        said[:-2] + b"Connection: close\r\n\r\n" + body, said + b"\r\n" + body[:-2],
+        said[:-1], said, whole[:-1], whole + b"x", whole + whole, said + b"null".ljust(len(body)),
+        b"\r\n" + whole, whole[:40] + b"\n" + whole[40:],
+    ]  # fmt: skip
+    for data in (whole, *others):
+        assert read(data, before) == read(data), data
+    assert read(whole, before).head is before
+    assert read(whole, before).question.question == "SELECT 1"
+    lane = standing.server.config.http_protocol_class.lane
+    monkeypatch.setattr(lane.guard, "stopping", True)
+    assert read(whole, before) is Part.OTHER
 
 
 def test_no_head_takes_long_to_be_told_from_others(standing):

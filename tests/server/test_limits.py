@@ -130,3 +130,28 @@ def test_who_would_have_to_wait_can_ask_first():
         assert not turns.is_full("a")
 
     asyncio.run(story())
+
+
+def test_a_turn_is_taken_at_once_or_not_at_all():
+    async def story():
+        turns = Turns(3, each=2, line=8, longest=30)
+        assert [turns.take("a") for _ in range(3)] == [True, True, False]  # two of one name
+        assert [turns.take(name) for name in "bc"] == [True, False]  # three in all
+        waiting = asyncio.create_task(_one_turn(turns, "c"))
+        await asyncio.sleep(0)
+        turns.leave("a")
+        assert not turns.take("d")  # somebody waits for it
+        await waiting
+        assert turns.take("d")
+        for name in "abd":
+            turns.leave(name)
+        assert turns._lines == {}
+        assert turns._all._value == 3
+        assert not Turns(3, each=3, line=0, longest=30).take("a")
+
+    asyncio.run(story())
+
+
+async def _one_turn(turns, name):
+    async with turns.turn(name):
+        pass

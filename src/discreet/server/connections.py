@@ -16,9 +16,10 @@ import asyncio
 from typing import cast
 
 import h11
+from fastapi import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from discreet.server.lane import Asked, Lane, Part
+from discreet.server.lane import Asked, Head, Lane, Part
 from discreet.server.settings import Settings
 
 __all__ = ["Connection", "connections_of"]
@@ -43,8 +44,8 @@ class Connection(H11Protocol):
     lane: Lane | None = None
     _head: asyncio.TimerHandle | None = None
     _moment: asyncio.TimerHandle | None = None
-    _asking: asyncio.Task[None] | None = None
-    _held, _last = b"", False
+    _before: Head | None = None
+    _held, _last, _asking = b"", False, False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait, unless there are too many of this address."""
@@ -63,12 +64,14 @@ class Connection(H11Protocol):
         """Take some bytes, for the lane or for uvicorn."""
         if self._held:
             data = self._held + data
-        if self._asking is not None:  # one after the other
+        if self._asking:  # one after the other
             self._held = data
             self.flow.pause_reading()
             return
         self._held = b""
-        asked = self.lane.read(data) if self.lane is not None and self._is_between() else Part.OTHER
+        asked: Asked | Part = Part.OTHER
+        if self.lane is not None and self._is_between():
+            asked = self.lane.read(data, self._before)
         if asked is Part.MORE:
             self._held = data
             if self._moment is None:
@@ -108,28 +111,45 @@ class Connection(H11Protocol):
         """Have the lane answer a request, which are these bytes."""
         self._stop_waiting()
         self._unset_keepalive_if_required()
-        self._asking = task = self.loop.create_task(self._answer(asked, data))
-        self.tasks.add(task)
-
-    async def _answer(self, asked: Asked, data: bytes) -> None:
         lane = cast("Lane", self.lane)
         lane.guard.running += 1
+        self._asking, self._before = True, asked.head
+        if not lane.begin(asked, self._told):
+            task = self.loop.create_task(self._answer(asked, data))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    async def _answer(self, asked: Asked, data: bytes) -> None:
         try:
-            response = await lane.answer(asked)
+            response = await cast("Lane", self.lane).answer(asked)
         except BaseException:  # it is cut short
-            self.transport.close()
+            self._told(None)
             raise
-        finally:
-            lane.guard.running -= 1
-            self.tasks.discard(cast("asyncio.Task[None]", self._asking))
-            self._asking = None
-        if self.transport.is_closing():
+        if response is not None:
+            self._told(response)
+        elif self._is_over():
+            self._take(data)
+            self._go_on()
+
+    def _told(self, response: Response | None) -> None:
+        """Send what came of a request; None if nothing did, and there is nothing to say."""
+        if not self._is_over():
             return
         if response is None:
-            self._take(data)
-        else:
-            self.transport.write(lane.written(response, last=self._last))
-            self.on_response_complete()
+            self.transport.close()
+            return
+        self.transport.write(cast("Lane", self.lane).written(response, last=self._last))
+        self.on_response_complete()
+        self._go_on()
+
+    def _is_over(self) -> bool:
+        """The lane is done with a request; whether anybody listens still."""
+        cast("Lane", self.lane).guard.running -= 1
+        self._asking = False
+        return not self.transport.is_closing()
+
+    def _go_on(self) -> None:
+        """End the connection, or take what came meanwhile."""
         if self._last:
             self.shutdown()
         elif self._held:
@@ -140,7 +160,7 @@ class Connection(H11Protocol):
     def shutdown(self) -> None:
         """End it, once what is being answered is."""
         self._last = True
-        if self._asking is None:
+        if not self._asking:
             super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:

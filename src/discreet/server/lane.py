@@ -28,13 +28,13 @@ from pydantic import ValidationError
 
 from discreet.curator.access import Credential
 from discreet.server.api.models import Ask
-from discreet.server.api.questions import answered
+from discreet.server.api.questions import answered, begin, working
 from discreet.server.guard import Guard, is_json, read_json
 from discreet.server.identity import asker, by_header
 from discreet.server.problems import Problem
 from discreet.server.settings import LONGEST_BODY
 
-__all__ = ["Asked", "Lane", "Part"]
+__all__ = ["Asked", "Head", "Lane", "Part"]
 
 Failed = Callable[[Exception, Credential | None], Response]
 
@@ -48,6 +48,7 @@ _LONGEST = 8192
 _OTHER = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
 """Headers by which a request has another course."""
 _LENGTH = re.compile(rb"[1-9][0-9]{0,4}")
+_ASKERS: tuple[str, ...] = asker.roles  # type: ignore[attr-defined]
 _NAMED = re.compile(r"[0-9A-Za-z_-]{1,55}", re.ASCII)
 _STATUS = {one.value: f"HTTP/1.1 {one.value} {one.phrase}\r\n".encode() for one in HTTPStatus}
 
@@ -60,18 +61,33 @@ class Part(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """A head that is as usual.
+
+    Attributes:
+        text: its bytes, with the empty line that ends it.
+        length: that of the body, in bytes.
+        key: what a header says of who asks.
+        named: the name of the asking, where a header says it.
+    """
+
+    text: bytes
+    length: int
+    key: str
+    named: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A request that is as usual.
 
     Attributes:
         question: what its body says.
-        key: what its header says of who asks.
-        named: its name, where a header says it.
+        head: what comes before it.
     """
 
     question: Ask
-    key: str
-    named: str | None
+    head: Head
 
 
 class Lane:
@@ -86,19 +102,40 @@ class Lane:
     def __init__(self, guard: Guard, state: Any, failed: Failed) -> None:
         self.guard, self._state, self._failed = guard, state, failed
 
-    def read(self, data: bytes) -> Asked | Part:
-        """What was asked; or what it is instead."""
-        head = _HEAD.match(data, 0, _LONGEST)
-        if head is None or self.guard.stopping:
+    def read(self, data: bytes, before: Head | None = None) -> Asked | Part:
+        """What was asked; or what it is instead.
+
+        Args:
+            data: the bytes.
+            before: the head of a request before on the same connection. Mostly the next one is the
+                same, byte by byte; then it ends where that ends, and means what that means.
+        """
+        if self.guard.stopping:
             return Part.OTHER
-        headers = _headers(data[len(_LINE) : head.end() - 4].split(b"\r\n"))
+        same = before is not None and data.startswith(before.text)
+        head = before if same else self._head(data)
+        if head is None:
+            return Part.OTHER
+        there = len(data) - len(head.text)
+        if there != head.length:
+            return Part.MORE if there < head.length else Part.OTHER
+        question = _question(data[len(head.text) :])
+        return Part.OTHER if question is None else Asked(question, head)
+
+    def _head(self, data: bytes) -> Head | None:
+        """The head that some bytes begin with; None if it is not as usual."""
+        found = _HEAD.match(data, 0, _LONGEST)
+        if found is None:
+            return None
+        headers = _headers(data[len(_LINE) : found.end() - 4].split(b"\r\n"))
         length = 0 if headers is None else self._length(headers)
         if headers is None or not 0 < length <= LONGEST_BODY:
-            return Part.OTHER
-        there = len(data) - head.end()
-        if there != length:
-            return Part.MORE if there < length else Part.OTHER
-        return _asked(headers, data[head.end() :]) or Part.OTHER
+            return None
+        named = headers.get(b"idempotency-key")
+        name = None if named is None else named.decode("ascii")
+        if name is not None and not _NAMED.fullmatch(name):
+            return None
+        return Head(found[0], length, headers[b"authorization"].decode("ascii"), name)
 
     def _length(self, headers: dict[bytes, bytes]) -> int:
         """How long the body is, of a request that is here as usual; 0 of any other."""
@@ -112,6 +149,36 @@ class Lane:
         length = headers.get(b"content-length", b"")
         return int(length) if usual and _LENGTH.fullmatch(length) else 0
 
+    def begin(self, asked: Asked, told: Callable[[Response | None], None]) -> bool:
+        """Hand a question to a worker at once, where it waits for nothing; whether it was.
+
+        Nothing has happened otherwise: `answer` has to say what becomes of it. With deadlines it
+        always has.
+
+        Args:
+            asked: the question.
+            told: what came of it; None where that is not known, and the connection ends.
+        """
+        state, who = self._state, None
+        service = state.service
+        if service.settings.padded or not service.ledger.is_near:
+            return False
+        try:
+            who = by_header(service, asked.head.key)
+            if who is None or who.person.role not in _ASKERS:
+                return False
+            if not state.places.take(who.person.name):
+                return False
+            try:
+                state.rate.take(f"key {who.key}")
+                begin(state, working(state, asked.question, who, asked.head.named), told)
+            except BaseException:
+                state.places.leave(who.person.name)
+                raise
+        except Exception as error:  # noqa: BLE001 - as the routes tell it
+            told(self._failed(error, who))
+        return True
+
     async def answer(self, asked: Asked) -> Response | None:
         """What becomes of a question; None where the route has to say it."""
         state, who = self._state, None
@@ -119,14 +186,14 @@ class Lane:
         try:
             near = service.ledger.is_near
             who = (
-                by_header(service, asked.key)
+                by_header(service, asked.head.key)
                 if near
-                else await asyncio.to_thread(by_header, service, asked.key)
+                else await asyncio.to_thread(by_header, service, asked.head.key)
             )
-            if who is None or who.person.role not in asker.roles:  # type: ignore[attr-defined]
+            if who is None or who.person.role not in _ASKERS:
                 return None
             state.rate.take(f"key {who.key}")
-            return await answered(state, asked.question, who, asked.named)
+            return await answered(state, asked.question, who, asked.head.named)
         except Exception as error:  # noqa: BLE001 - as the routes tell it
             return self._failed(error, who)
 
@@ -148,14 +215,9 @@ def _headers(lines: list[bytes]) -> dict[bytes, bytes] | None:
     return found if len(found) == len(lines) else None
 
 
-def _asked(headers: dict[bytes, bytes], body: bytes) -> Asked | None:
-    """What a request of a plain form asks; None for what does not fit."""
-    named = headers.get(b"idempotency-key")
-    name = None if named is None else named.decode("ascii")
-    if name is not None and not _NAMED.fullmatch(name):
-        return None
+def _question(body: bytes) -> Ask | None:
+    """What a body asks; None for what does not fit."""
     try:
-        question = Ask.model_validate(read_json(body))
+        return Ask.model_validate(read_json(body))
     except (Problem, ValidationError):
         return None
-    return Asked(question, headers[b"authorization"].decode("ascii"), name)

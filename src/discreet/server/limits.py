@@ -95,6 +95,14 @@ class Alone:
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
         """Be the only one of this name; Problem if there is another."""
+        self.begin(name)
+        try:
+            yield
+        finally:
+            self.end(name)
+
+    def begin(self, name: str) -> None:
+        """Be the only one of this name until `end`; Problem if there is another."""
         with self._lock:
             free = name not in self._here and (self._busy is None or self._busy.begin(name))
             if free:
@@ -102,13 +110,24 @@ class Alone:
         if not free:
             words = "one question at a time for each key; nothing was charged"
             raise Problem("limit", words, headers={"Retry-After": "1"})
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._here.discard(name)
-                if self._busy is not None:
-                    self._busy.end(name)
+
+    def end(self, name: str) -> None:
+        """Let another one of this name begin."""
+        with self._lock:
+            self._here.discard(name)
+            if self._busy is not None:
+                self._busy.end(name)
+
+
+class _Places(asyncio.Semaphore):
+    """So many places, which can also be taken without waiting."""
+
+    def take(self) -> bool:
+        """Take one, if one is free and nobody waits for it; whether it was."""
+        if self.locked():
+            return False
+        self._value -= 1
+        return True
 
 
 class Turns:
@@ -125,24 +144,48 @@ class Turns:
     """
 
     def __init__(self, everybody: int, *, each: int, line: int, longest: float) -> None:
-        self._all, self._longest = asyncio.Semaphore(everybody), longest
+        self._all, self._longest = _Places(everybody), longest
         self._each, self._line = each, line
-        self._lines: dict[str, tuple[asyncio.Semaphore, int]] = {}
+        self._lines: dict[str, tuple[_Places, int]] = {}
 
     def is_full(self, name: str) -> bool:
         """Whether somebody of this name would have to wait."""
         own = self._lines.get(name)
         return self._all.locked() or (own is not None and own[0].locked())
 
+    def take(self, name: str) -> bool:
+        """Have a turn at once, until `leave`; False where it would have to be waited for."""
+        own, there = self._lines.get(name) or (_Places(self._each), 0)
+        if there >= self._line or own.locked() or not self._all.take():
+            return False
+        own.take()
+        self._lines[name] = own, there + 1
+        return True
+
+    def leave(self, name: str) -> None:
+        """Let go of what `take` gave."""
+        own, _ = self._lines[name]
+        self._all.release()
+        own.release()
+        self._less(name)
+
+    def _less(self, name: str) -> None:
+        """One fewer of this name is there; a name that has none is forgotten."""
+        own, there = self._lines[name]
+        if there > 1:
+            self._lines[name] = own, there - 1
+        else:
+            del self._lines[name]
+
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[None]:
         """Wait until it is this one's turn; Problem if the line is too long, or too slow."""
-        own, there = self._lines.get(name) or (asyncio.Semaphore(self._each), 0)
+        own, there = self._lines.get(name) or (_Places(self._each), 0)
         if there >= self._line:
             words = f"at most {self._line} requests of this kind at once; nothing was charged"
             raise Problem("limit", words, headers={"Retry-After": "1"})
         self._lines[name] = own, there + 1
-        held: list[asyncio.Semaphore] = []
+        held: list[_Places] = []
         try:
             for places in (own, self._all):
                 await _place(places, self._longest)
@@ -151,16 +194,12 @@ class Turns:
         finally:
             for places in held:
                 places.release()
-            there = self._lines[name][1] - 1
-            self._lines[name] = own, there
-            if not there:
-                del self._lines[name]
+            self._less(name)
 
 
-async def _place(places: asyncio.Semaphore, longest: float) -> None:
+async def _place(places: _Places, longest: float) -> None:
     """Take one of some places; Problem if none becomes free in time."""
-    if not places.locked():
-        await places.acquire()  # at once
+    if places.take():
         return
     try:
         async with asyncio.timeout(longest):

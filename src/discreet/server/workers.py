@@ -1,7 +1,7 @@
 """Threads for questions: what the event loop hands to them, and how it hears that it is done.
 
-An executor makes two futures of every question and locks for each; here there is one future, of
-the loop, and a queue.
+An executor makes two futures of every question and locks for each; here there is a queue to them,
+and one back. Who is done while the loop has not yet heard of another wakes it no second time.
 Tested by tests/server/test_workers.py
 """
 
@@ -9,24 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 
-__all__ = ["Workers"]
+__all__ = ["Over", "Workers"]
 
-Job = tuple[Callable[[], None], asyncio.AbstractEventLoop, "asyncio.Future[None]"]
+Over = Callable[[BaseException | None], None]
+"""Told in the loop that something is done, and what it raised."""
 
 
 class Workers:
-    """A few threads, which are there from the beginning until they are ended.
+    """A few threads of an event loop, which are there from the beginning until they are ended.
 
     Args:
         many: how many.
     """
 
     def __init__(self, many: int) -> None:
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        self._jobs: SimpleQueue[tuple[Callable[[], None], Over] | None] = SimpleQueue()
+        self._done: deque[tuple[Over, BaseException | None]] = deque()
+        self._woken = False
         self._threads = [
             threading.Thread(target=self._work, name=f"question_{number}", daemon=True)
             for number in range(many)
@@ -34,14 +40,17 @@ class Workers:
         for one in self._threads:
             one.start()
 
+    def put(self, work: Callable[[], None], over: Over) -> None:
+        """Have one of them do something; `over` is called in the loop once it is done."""
+        self._jobs.put((work, over))
+
     async def run(self, work: Callable[[], None]) -> None:
         """Have one of them do something, and wait for it; what it raises is raised here.
 
         Who does not wait any longer leaves it to be done nevertheless.
         """
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        self._jobs.put((work, loop, done))
+        done: asyncio.Future[None] = self._loop.create_future()
+        self.put(work, partial(_tell, done))
         await done
 
     def end(self) -> None:
@@ -53,15 +62,33 @@ class Workers:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            work, loop, done = job
+            work, over = job
             failure: BaseException | None = None
             try:
                 work()
             except BaseException as error:  # noqa: BLE001 - for who waits
                 failure = error
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                loop.call_soon_threadsafe(_tell, done, failure)
-            del job, work, loop, done, failure  # held by nobody while this one waits
+            self._done.append((over, failure))
+            if not self._woken:
+                self._woken = True
+                with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                    self._loop.call_soon_threadsafe(self._hear)
+            del job, work, over, failure  # held by nobody while this one waits
+
+    def _hear(self) -> None:
+        """Tell, in the loop, of all that is done.
+
+        Who has seen `_woken` set has added what it did before, and that is told of here: it is
+        taken back first.
+        """
+        self._woken = False
+        while self._done:
+            over, failure = self._done.popleft()
+            try:
+                over(failure)
+            except Exception as error:  # noqa: BLE001 - one of them is no matter to the others
+                told = {"message": "what a question's end calls has failed", "exception": error}
+                self._loop.call_exception_handler(told)
 
 
 def _tell(done: asyncio.Future[None], failure: BaseException | None) -> None:

@@ -33,7 +33,7 @@ from discreet.server.identity import Askers, in_turn, service_of
 from discreet.server.problems import Problem, problem_of
 from discreet.server.service import Service
 
-__all__ = ["answered", "handed_out", "one_key", "routes"]
+__all__ = ["answered", "begin", "handed_out", "one_key", "routes", "working"]
 
 Work = Callable[[Pace, Callable[[], None]], tuple[Record, int]]
 
@@ -201,6 +201,18 @@ async def answered(state: Any, question: Ask, who: Credential, named: str | None
         who: asks.
         named: its key, where a header says it.
     """
+    return await _at_deadline(state, working(state, question, who, named))
+
+
+def working(state: Any, question: Ask, who: Credential, named: str | None) -> Working:
+    """A question as work for a thread; Problem where it cannot be, and nothing was charged.
+
+    Args:
+        state: that of the application.
+        question: what is asked.
+        who: asks.
+        named: its key, where a header says it.
+    """
     key = one_key(question.key, named)
     if question.with_what_is_left and key is not None:
         words = "a key names one price; it does not go with what is left, which changes"
@@ -219,7 +231,8 @@ async def answered(state: Any, question: Ask, who: Credential, named: str | None
         service.reads(who, question.question, where)
 
     size = room(len(question.question) // 8 + 1, 1, question.question)
-    return await handed_out(state, who, reads, work, deadline=question.deadline, size=size)
+    seconds = _seconds(service, question.deadline)
+    return Working(service, who, reads, work, seconds, size)
 
 
 def one_key(said: str | None, header: str | None) -> str | None:
@@ -252,12 +265,20 @@ async def handed_out(
         deadline: that was asked for.
         size: the length of a refusal.
     """
-    service, name = state.service, who.person.name
+    seconds = _seconds(state.service, deadline)
+    return await _at_deadline(state, Working(state.service, who, read, work, seconds, size))
+
+
+def _seconds(service: Service, deadline: float | None) -> float | None:
+    """The deadline of a question; None where nobody waits for one."""
     asked = None if deadline is None else Fraction(str(deadline))
     until = float(service.settings.deadline(asked))
-    seconds = until if service.settings.padded else None
-    done = _Work(service, who, read, work, seconds, size)
-    with state.alone.turn(who.key or name):
+    return until if service.settings.padded else None
+
+
+async def _at_deadline(state: Any, done: Working) -> Response:
+    name, seconds = done.who.person.name, done.seconds
+    with state.alone.turn(done.who.key or name):
         if state.places.is_full(name):
             async with state.turns.turn(name):
                 await asyncio.to_thread(done.read)
@@ -273,10 +294,35 @@ async def handed_out(
     return done.answer
 
 
-class _Work:
+def begin(state: Any, done: Working, told: Callable[[Response | None], None]) -> None:
+    """Begin a question without a deadline; Problem if another one of its key is under way.
+
+    Its asker has taken a place among the workers, and gives it back when it is answered, as by
+    `answered`; not if it was not begun.
+
+    Args:
+        state: that of the application.
+        done: the question.
+        told: what came of it, in the event loop; None where its thread was ended.
+    """
+    name = done.who.person.name
+    key = done.who.key or name
+
+    def over(failure: BaseException | None) -> None:
+        state.places.leave(name)
+        state.alone.end(key)
+        told(done.answer if failure is None else None)
+
+    state.alone.begin(key)
+    state.workers.put(done, over)
+
+
+class Working:
     """One question in a thread: its finished response, never an exception.
 
     Attributes:
+        who: asks.
+        seconds: its deadline; None where nobody waits for one.
         answer: what came of it.
         refused: whether it could not be read, and that is the answer.
     """
@@ -290,8 +336,8 @@ class _Work:
         seconds: float | None,
         size: int,
     ) -> None:
-        self._service, self._who, self._read, self._work = service, who, read, work
-        self._seconds, self._size = seconds, size
+        self._service, self.who, self._read, self._work = service, who, read, work
+        self.seconds, self._size = seconds, size
         self._is_read = False
         self.refused = False
         self.answer: Response
@@ -306,7 +352,7 @@ class _Work:
     def __call__(self) -> None:
         """Read it and answer it."""
         try:
-            pace = Pace(self._seconds, share=ENGINE_SHARE)
+            pace = Pace(self.seconds, share=ENGINE_SHARE)
             record, groups = self._work(pace, self._mark)
             columns = len(record.release.columns)
             size = room(columns, groups, record.plan)
@@ -318,7 +364,7 @@ class _Work:
         self._is_read = True
 
     def _told(self, error: Exception) -> Response:
-        problem = problem_of(error, owner=self._who.person.role == "owner")
+        problem = problem_of(error, owner=self.who.person.role == "owner")
         if problem.hidden is not None:
             self._service.note(problem.hidden)
         return _response(problem.status, padded(problem.told(), self._size))
