@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from discreet.curator.derive import between, rolled_up
+from discreet.curator.joins import Joins
 from discreet.curator.record import Record
 from discreet.curator.release import Release
 from discreet.errors import ParameterError
@@ -61,6 +62,8 @@ def release(key: str, who: Anyone, request: Request, alone: bool = False) -> Any
     headers = {}
     if ending in ("csv", "svg", "png"):
         headers["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
+    if ending != "csv":  # people read it
+        record = Joins(service.datasets(who)).record(record)
     if ending == "html":  # a page of its own, with a drawing inside: no scripts, own styles
         headers["Content-Security-Policy"] = (
             "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
