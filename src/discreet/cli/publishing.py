@@ -252,7 +252,7 @@ def range(
 
     Example: [bold]discreet range 7c41 40000:90000 --policy policy.toml[/bold]
 
-    Example: [bold]discreet range 9b02 40000:90000 --ledger payroll.csv --share[/bold]
+    Example: [bold]discreet range 9b02 45000:90000 --policy policy.toml --share[/bold]
     """
     from discreet.curator.published import Published  # noqa: PLC0415
 
