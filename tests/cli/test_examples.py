@@ -34,6 +34,7 @@ DERIVED = {
     "5b1cf": "SELECT department, salary > 90000 AS high, COUNT(*) FROM payroll GROUP BY 1, 2",
     "9d0e2": "SELECT department, SUM(salary) AS pay, COUNT(*) AS people FROM payroll "
     "GROUP BY department",
+    "9b02c": "SELECT FLOOR(salary / 10000) * 10000 AS bin, COUNT(*) FROM payroll GROUP BY bin",
 }
 FIGURES = ("discreet demo", "discreet plot", "discreet report", "discreet serve")
 

@@ -218,6 +218,10 @@ rows = [{ department = "Fire", area = "north" }, { department = "Police", area =
     assert told["what"] == question
     shown = run("show", "abcd", "--policy", "policy.toml").stdout
     assert "    JOIN house USING (department)\n" in shown
+    run("report", "abcd", "--policy", "policy.toml", "-o", "page.html")
+    page = (here / "page.html").read_text(encoding="utf-8")
+    assert "JOIN house USING (department)" in page
+    assert "LOOKUP(" not in page
     # the log itself keeps the question by which it is found again
     (told,) = json.loads(run("ledger", "show", "staff.ledger", "--json").stdout)["entries"]
     assert "LOOKUP('house', 'area', department)" in told["what"]

@@ -2,6 +2,9 @@ import json
 
 import pytest
 
+from discreet.curator.derive import between
+from discreet.curator.release import Release
+
 PUBLISH = ("publish", "payroll.csv", "salary", "--range", "0:400000")
 
 
@@ -106,6 +109,57 @@ def test_an_answer_to_one_question_is_no_publication(here, run):
     name = made.stderr.partition("release ")[2].split()[0]
     found = run("range", name, "0:1", "--ledger", "payroll.csv", code=2)
     assert "no publication" in found.stderr
+
+
+HISTOGRAM = ("histogram", "payroll.csv", "salary", "--bins", "40", "--range", "0:400000")
+
+
+def test_ranges_of_a_stored_histogram_are_free(here, run):
+    made = run(*HISTOGRAM, "--epsilon", "1", "--json")
+    record = json.loads(made.stdout)["record"]
+    stored = Release.from_dict(record["release"])
+    wanted = between(stored, stored.keys[0], 40000, 90000)
+    (value,), ((low, high),) = wanted["count"], wanted.intervals["count"]
+    where = ("--ledger", "payroll.csv")
+    told = json.loads(run("range", record["id"][:8], "40000:90000", *where, "--json").stdout)
+    assert told == [{"of": "40000:90000", "name": "count", "value": value, "low": low,
+                     "high": high, "confidence": 0.95}]  # fmt: skip
+    shown = run("range", record["id"], "40000:90000", *where, "--confidence", "0.95").stdout
+    assert shown == f"40000:90000  count {wanted['count'][0]:,}  (95%: {low:,} to {high:,})\n"
+    again = run(*HISTOGRAM, "--epsilon", "1")
+    assert again.stderr.startswith("free: asked before")  # nothing else was charged
+
+
+def test_a_bin_that_is_cut_counts_by_its_part_if_that_is_said(here, run):
+    name = run(*HISTOGRAM, "--epsilon", "1").stderr.partition("release ")[2].split()[0]
+    asked = ("range", name, "42000:90000", "--ledger", "payroll.csv")
+    assert "--share" in run(*asked, code=2).stderr
+    assert "spread evenly" in run(*asked, "--share").stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [(("0:1", "0:1"), "must be said once"), (("0:10000", "--confidence", "0.5"), "must be 0.95"),
+     (("a:b",), "must be numbers"), (("9:1",), "must not be above high")],
+)  # fmt: skip
+def test_ranges_that_no_histogram_has(here, run, more, problem):
+    made = run(*HISTOGRAM, "--epsilon", "1", "--no-ledger", "--json")
+    (here / "made.json").write_text(made.stdout)
+    assert problem in run("range", "made.json", *more, code=2).stderr
+
+
+def test_groups_of_a_histogram_stay_apart_and_words_are_no_axis(registered, run):
+    asked = ("SELECT department, FLOOR(salary / 100000) * 100000 AS bin, COUNT(*) AS n "
+             "FROM payroll GROUP BY department, bin")  # fmt: skip
+    run("ask", "policy.toml", asked, "--key", "abcd1")
+    run("ask", "policy.toml", "SELECT department, COUNT(*) AS n FROM payroll GROUP BY department",
+        "--key", "abcd2")  # fmt: skip
+    told = run("range", "abcd1", "100000:300000", "--policy", "policy.toml").stdout.splitlines()
+    assert [line.partition("  ")[0].strip() for line in told] == [
+        "100000:300000, Fire", "100000:300000, Police", "100000:300000, Library"
+    ]  # fmt: skip
+    refused = run("range", "abcd2", "0:1", "--policy", "policy.toml", code=2).stderr
+    assert "no publication, and no histogram" in refused
 
 
 QUESTIONS = """

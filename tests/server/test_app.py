@@ -1,6 +1,8 @@
 """The application around a service: health, failures, the description."""
 
+import threading
 import time
+import warnings
 
 import pytest
 from tests.server.running import COUNT, prepared, running, weak
@@ -123,3 +125,22 @@ def test_the_description_says_which_routes_want_a_key():
     for path, operations in told["paths"].items():
         for operation in operations.values():
             assert operation.get("security") == (None if path in PUBLIC else [{"key": []}]), path
+
+
+def test_no_request_mutes_warnings(tmp_path, monkeypatch):
+    """That is done for all threads at once: what one of them mutes, another may hear again."""
+    muted = warnings.catch_warnings.__enter__
+
+    def entered(made):
+        assert threading.current_thread() is threading.main_thread()
+        return muted(made)
+
+    monkeypatch.setattr(warnings.catch_warnings, "__enter__", entered)
+    weak(monkeypatch)
+    wanted = {"columns": ["pay"], "bins": [16], "ranges": [[0, 1000]], "epsilon": "0.1"}
+    with running(prepared(tmp_path)) as server:
+        assert server.ask(COUNT, epsilon="0.1").status == 200
+        for path in ("/api/publish/preview", "/api/publish"):
+            assert server.post(path, wanted).status == 200
+        for path, who in (("/api/releases", "alice"), ("/api/ledger", "olga"), ("/login", None)):
+            assert server.get(path, who=who).status == 200

@@ -1,13 +1,14 @@
 """Publish once, answer for ever: publish, range, quantile.
 
-Publishing charges a ledger; a range or a quantile of what was published is free.
+Publishing charges a ledger; a range or a quantile of what was published is free, and so is a range
+of a stored histogram.
 Tested by tests/cli/test_publishing.py
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,12 +20,12 @@ from discreet.cli.files import Where, forgotten, opened
 from discreet.cli.options import Known, Out, Price, pair_of, spread
 from discreet.cli.places import is_policy
 from discreet.cli.releases import Stored
-from discreet.errors import ParameterError
-from discreet.exact import whole
+from discreet.curator.values import visible
+from discreet.errors import ParameterError, UnsupportedError
+from discreet.exact import rational, whole
 
 if TYPE_CHECKING:
-    from discreet.curator.published import Published
-    from discreet.publish.measured import Answer as Counted
+    from discreet.curator.release import Release
     from discreet.query.schema import Declared
 
 __all__ = ["publish", "quantile", "range"]
@@ -228,12 +229,11 @@ def _declared(
     return declared
 
 
-def _published(stored: Stored) -> Published:
-    from discreet.curator.published import Published  # noqa: PLC0415
+def _released(stored: Stored) -> Release:
     from discreet.curator.release import Release  # noqa: PLC0415
 
     found = stored.found()
-    return Published.of(found if isinstance(found, Release) else found.release)
+    return found if isinstance(found, Release) else found.release
 
 
 @spread
@@ -243,16 +243,64 @@ def range(
         list[str], typer.Argument(metavar="LOW:HIGH...", help="From where to where, on each axis.")
     ],
     confidence: Level = None,
+    share: Annotated[  # noqa: FBT002
+        bool, typer.Option("--share", help="Count a bin of a histogram that is cut by its part.")
+    ] = False,
     as_json: o.Json = False,  # noqa: FBT002
 ) -> None:
-    """Count in a range, or in a rectangle, of what was published; free.
+    """Count in a range, or in a rectangle, of what was published, or of a histogram; free.
 
     Example: [bold]discreet range 7c41 40000:90000 --policy policy.toml[/bold]
+
+    Example: [bold]discreet range 9b02 45000:90000 --policy policy.toml --share[/bold]
     """
-    found = _published(stored).rectangle(
-        *(pair_of("LOW:HIGH", span) for span in spans), confidence=confidence
-    )
-    _told([(" and ".join(spans), found)], "n", as_json=as_json)
+    from discreet.curator.published import Published  # noqa: PLC0415
+
+    release = _released(stored)
+    pairs = [pair_of("LOW:HIGH", span) for span in spans]
+    if release.published is None and release.keys:
+        made = _of_histogram(release, pairs, confidence, share=share)
+        _told(_rows(made, spans[0]), as_json=as_json)
+        for note in made.notes:
+            typer.echo(f"note: {note}", err=True)
+        return
+    found = Published.of(release).rectangle(*pairs, confidence=confidence)
+    _told([_Line(" and ".join(spans), "n", *astuple(found))], as_json=as_json)
+
+
+def _of_histogram(
+    release: Release, pairs: list[tuple[str, str]], confidence: str | None, *, share: bool
+) -> Release:
+    """The bins of a release that answers one question, added up from one end to the other."""
+    from discreet.curator.binned import axis_of, bins_of, end_of  # noqa: PLC0415
+    from discreet.curator.derive import between  # noqa: PLC0415
+
+    key, bins = axis_of(release), bins_of(release)
+    if key is None:
+        problem = "this release is no publication, and no histogram: none of its keys is the only "
+        raise UnsupportedError(problem + "number or date")
+    if len(pairs) != 1:
+        raise ParameterError("LOW:HIGH", pairs, f"must be said once: the axis is {visible(key)}")
+    if confidence is not None and rational(confidence, name="--confidence") != release.confidence:
+        problem = f"must be {float(release.confidence):g}, as the histogram was asked for"
+        raise ParameterError("--confidence", confidence, problem)
+    low, high = (end_of(release, key, end) for end in pairs[0])
+    width = None if bins is None else bins.width
+    return between(release, key, low, high, width=width, share=share)
+
+
+def _rows(made: Release, span: str) -> list[_Line]:
+    """Every number of a range of a histogram; other keys of the histogram stay apart."""
+    lines = []
+    for place, row in enumerate(made):
+        of = ", ".join([span, *("(none)" if row[key] is None else str(row[key])
+                                for key in made.keys)])  # fmt: skip
+        for name in (name for name in made.columns if name not in made.keys):
+            pairs = made.intervals.get(name)
+            low, high = (None if pairs is None else pairs[place]) or (None, None)
+            lines.append(_Line(visible(of), visible(name), row[name], low, high,
+                               float(made.confidence)))  # fmt: skip
+    return lines
 
 
 @spread
@@ -268,20 +316,43 @@ def quantile(
 
     Example: [bold]discreet quantile 7c41 0.25 0.5 0.75 --policy policy.toml[/bold]
     """
-    published = _published(stored)
+    from discreet.curator.published import Published  # noqa: PLC0415
+
+    published = Published.of(_released(stored))
+    of = published.axes[0].of
     found = [(share, published.quantile(share, confidence=confidence)) for share in shares]
-    _told(found, published.axes[0].of, as_json=as_json)
+    _told([_Line(share, of, *astuple(one)) for share, one in found], as_json=as_json)
 
 
-def _told(found: list[tuple[str, Counted]], name: str, *, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One number of a free answer; where it has no interval, there are no ends."""
+
+    of: str
+    name: str
+    value: Any
+    low: Any
+    high: Any
+    confidence: float
+
+    @property
+    def interval(self) -> str:
+        """In words."""
+        if self.low is None or self.high is None:
+            return "no interval"
+        return f"{self.confidence:.0%}: {_figure(self.low)} to {_figure(self.high)}"
+
+
+def _figure(value: float) -> str:
+    """A whole number to its last digit, another one to six of them."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def _told(found: list[_Line], *, as_json: bool) -> None:
     if as_json:
-        told = [
-            {"of": of, "value": x.value, "low": x.low, "high": x.high, "confidence": x.confidence}
-            for of, x in found
-        ]
+        told = [asdict(one) for one in found]
         typer.echo(json.dumps(told, indent=2))
         return
-    longest = max(len(of) for of, _ in found)
-    for of, x in found:
-        ends = f"{x.low:,.6g} to {x.high:,.6g}"
-        typer.echo(f"{of:<{longest}}  {name} {x.value:,.6g}  ({x.confidence:.0%}: {ends})")
+    longest = max((len(one.of) for one in found), default=0)
+    for one in found:
+        typer.echo(f"{one.of:<{longest}}  {one.name} {_figure(one.value)}  ({one.interval})")

@@ -8,9 +8,9 @@ Tested by tests/cli/test_releases.py
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from discreet.curator.release import Release
 
 __all__ = ["Stored", "export", "plot", "report", "schema", "show"]
+
+_Found = TypeVar("_Found", "Record", "Record | Release")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,17 @@ class Stored:
         with place_of(named).open() as ledger:
             return found_record(ledger, self.release)
 
+    def as_asked(self, found: _Found) -> _Found:
+        """With its question as people write it, where the policy tells how."""
+        from discreet.curator.record import Record  # noqa: PLC0415
+
+        policy = None if self.policy is None else place_of(self.policy).policy
+        if policy is None or not isinstance(found, Record):
+            return found
+        from discreet.curator.joins import Joins  # noqa: PLC0415
+
+        return Joins(policy.datasets).record(found)
+
 
 def _from_file(name: str) -> Record | Release:
     from discreet.curator.record import Record  # noqa: PLC0415
@@ -100,22 +113,9 @@ def show(stored: Stored, as_json: o.Json = False) -> None:  # noqa: FBT002
         typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
         return
     release = _release(found)
-    typer.echo(f"{table(release)}\n\n{_as_asked(stored, found).explain()}")
+    typer.echo(f"{table(release)}\n\n{_release(stored.as_asked(found)).explain()}")
     if found is not release:
         typer.echo(_provenance(stored.record()))
-
-
-def _as_asked(stored: Stored, found: Record | Release) -> Release:
-    """The release with its question as people write it, where the policy tells how."""
-    from discreet.curator.release import Release  # noqa: PLC0415
-
-    policy = None if stored.policy is None else place_of(stored.policy).policy
-    if policy is None or isinstance(found, Release):
-        return _release(found)
-    from discreet.curator.joins import Joins  # noqa: PLC0415
-
-    told = Joins(policy.datasets).told(found.release.sql, found.dataset)
-    return replace(found.release, sql=told)
 
 
 def _provenance(record: Record) -> str:
@@ -148,7 +148,7 @@ def plot(
     """
     check_ending("--output", output, FIGURES)
     found = stored.found()
-    _release(found).plot(column, output)
+    _release(stored.as_asked(found)).plot(column, output)
     _saved(output, found, as_json=as_json)
 
 
@@ -180,7 +180,8 @@ def report(
 
     check_ending("--output", output, (".html",))
     found = stored.record()
-    output.write_text(page(found, publisher=publisher), encoding="utf-8")
+    text = page(stored.as_asked(found), publisher=publisher)
+    output.write_text(text, encoding="utf-8")
     _saved(output, found, as_json=as_json)
 
 

@@ -8,17 +8,20 @@ Tested by tests/curator/test_binned.py
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.curator.values import Value, visible
+from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.curator.release import Release
 
-__all__ = ["Bins", "bins_of"]
+__all__ = ["Bins", "axis_of", "bins_of", "end_of"]
 
 _NAME = r'(?:\w+|"(?:[^"]|"")+")'
 _NUMBER = r"\d+(?:\.\d+)?"
@@ -73,6 +76,39 @@ def bins_of(release: Release) -> Bins | None:
     width = Fraction(found["width"]) if found["width"] else 1 / Fraction(found["over"])
     question = _FORMULA.sub(found["key"], release.sql)
     return Bins(key, _plain(found["column"]), width, _many(release, key, width), question)
+
+
+def axis_of(release: Release) -> str | None:
+    """The key along which ranges can be taken: the one of bins, or the only number or date."""
+    bins = bins_of(release)
+    if bins is not None:
+        return bins.key
+    ordered = [key for key in release.keys if _is_ordered(release[key])]
+    return ordered[0] if len(ordered) == 1 else None
+
+
+def _is_ordered(values: Sequence[Value]) -> bool:
+    there = [value for value in values if value is not None]
+    return bool(there) and all(
+        isinstance(value, int | float | date) and not isinstance(value, bool) for value in there
+    )
+
+
+def end_of(release: Release, key: str, said: str | float) -> int | float | date:
+    """An end of a range as its key has it: a date, or a number."""
+    dates = any(isinstance(value, date) for value in release[key])
+    if dates and isinstance(said, str):
+        try:
+            return date.fromisoformat(said)
+        except ValueError:
+            problem = "must be a date such as 2024-12-31"
+            raise ParameterError("low and high", said, problem) from None
+    try:
+        return (
+            float(said) if isinstance(said, str) and not said.lstrip("-").isdigit() else int(said)
+        )
+    except (ValueError, OverflowError):
+        raise ParameterError("low and high", said, "must be numbers") from None
 
 
 def _plain(name: str) -> str:

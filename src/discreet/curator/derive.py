@@ -135,7 +135,7 @@ def between(
     shares = _shares(column, release[column], [low, high], width)
     broken = [visible(str(k)) for k, s in zip(release[column], shares, strict=True) if 0 < s < 1]
     if broken and not share:
-        problem = f"cut the bin that begins at {broken[0]}; move them, or say share=True"
+        problem = f"cut the bin that begins at {broken[0]}; move them, or say share=True (--share)"
         raise ParameterError("low and high", f"{low} to {high}", problem)
     others = tuple(name for name in release.keys if name != column)
     groups: dict[Key, list[Part]] = {} if others else {(): []}

@@ -17,6 +17,7 @@ from functools import partial
 from discreet.curator.ledger.listing import Line
 from discreet.curator.metadata import declared_schema
 from discreet.curator.policy.model import Dataset
+from discreet.curator.record import Record
 from discreet.curator.search import supposed
 from discreet.errors import DiscreetError
 from discreet.query.known import Reader
@@ -61,6 +62,16 @@ class Joins:
     def lines(self, lines: Iterable[Line]) -> list[Line]:
         """A list of what happened, with the questions in it told so."""
         return [replace(one, what=self.told(one.what, one.dataset)) for one in lines]
+
+    def record(self, record: Record) -> Record:
+        """A stored answer to be read by people, with its question told so in all places."""
+        question, plan, sql = (
+            self.told(text, record.dataset)
+            for text in (record.question, record.plan, record.release.sql)
+        )
+        return replace(
+            record, question=question, plan=plan, release=replace(record.release, sql=sql)
+        )
 
     def _found(self, question: str, dataset: Dataset) -> str:
         reader = self._readers.get(dataset.name)

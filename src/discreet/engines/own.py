@@ -8,18 +8,14 @@ Tested by tests/engines/test_own.py
 
 from __future__ import annotations
 
-import os
-import stat
-import tempfile
-import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from discreet.engines.cores import everywhere
+from discreet.engines.spilled import spill_folder
 from discreet.errors import EngineError, ParameterError
 from discreet.exact import whole
 
@@ -59,8 +55,7 @@ def own(
     if threads is not None:
         with everywhere():
             run(f"SET threads = {whole(threads, name='threads', at_least=1, at_most=1024)}")
-    spill = _closed() / uuid.uuid4().hex
-    run(f"SET temp_directory = {quoted(str(spill))}")
+    run(f"SET temp_directory = {quoted(str(spill_folder()))}")
     if database is not None:
         run(f"ATTACH {quoted(database)} AS data (READ_ONLY)")
     if files:
@@ -70,38 +65,6 @@ def own(
     for setting, value in (*_PROGRESS.items(), *_LOCKED.items()):
         run(f"SET {setting} = {value}")
     return connection
-
-
-_others: dict[Path, Path] = {}
-"""Folders of this process, by those that it cannot use."""
-
-
-def _closed() -> Path:
-    """A folder that only this user may enter; those that DuckDB makes are open to everybody.
-
-    It stays, empty: DuckDB makes one of its own in it, and removes that.
-    """
-    user = os.geteuid() if hasattr(os, "geteuid") else 0
-    place = Path(tempfile.gettempdir()) / f"discreet-{user}"
-    with suppress(OSError):
-        place.mkdir(0o700)
-    with suppress(OSError):
-        if _is_ours(place, user):
-            return place
-        other = _others.get(place)
-        if other is None or not _is_ours(other, user):
-            other = _others[place] = Path(tempfile.mkdtemp(prefix="discreet-"))
-        return other
-    return place  # nothing can be written here, and DuckDB will say so if it has to
-
-
-def _is_ours(place: Path, user: int) -> bool:
-    """Whether a folder is there that only this user may enter."""
-    try:
-        about = place.lstat()
-    except FileNotFoundError:
-        return False
-    return stat.S_ISDIR(about.st_mode) and about.st_uid == user and not about.st_mode & 0o077
 
 
 def quoted(text: str) -> str:

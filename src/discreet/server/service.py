@@ -27,6 +27,7 @@ from discreet.curator.asking import named_dataset
 from discreet.curator.claims import OWNER, record_of
 from discreet.curator.curator import Curator
 from discreet.curator.faults import note_fault
+from discreet.curator.joins import Joins
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.listing import released
 from discreet.curator.ledger.values import Account
@@ -412,7 +413,8 @@ class Service:
 
         Pages are numbered by the own answers, or by all for who may see all: the ledger's numbers
         would tell how much others ask. Who is limited to some datasets gets no number at all: the
-        next page begins behind the last answer that was listed, by its name.
+        next page begins behind the last answer that was listed, by its name. Joins are told as
+        they were asked.
         """
         analyst = who.person.name if who.person.role == "analyst" else None
         scoped = who.datasets is not None
@@ -420,7 +422,7 @@ class Service:
             who.person.role, ("entry", "analyst", "failed")
         )
         hidden = {*private, "entry"} if scoped else {*private}
-        place = self._place(who, analyst, before)
+        place, joins = self._place(who, analyst, before), Joins(self.datasets(who))
         listed: list[dict[str, Any]] = []
         while place != 0:  # what is out of scope takes no place on a page
             found, rest = released(self.ledger, analyst, most=_LOOKED_AT, before=place)
@@ -429,7 +431,9 @@ class Service:
                     continue
                 if len(listed) == limit:
                     return listed, str(listed[-1]["key"] if scoped else at + 1)
-                listed.append({k: value for k, value in one.items() if k not in hidden})
+                sql = joins.told(one["sql"], one["dataset"])
+                told = {**one, "sql": sql}.items()
+                listed.append({k: value for k, value in told if k not in hidden})
             place = rest or 0
         return listed, None
 

@@ -53,6 +53,22 @@ def test_every_list_shows_the_join(server, record, path, name):
     assert len(told) >= 2  # of a part, too
 
 
+@pytest.mark.parametrize("name", ["alice", "olga"])
+def test_the_list_of_the_interface_shows_the_join(server, record, name):
+    told = [one["sql"] for one in server.get("/api/releases", who=name).json["releases"]]
+    assert set(told) == {QUESTION}
+    assert len(told) >= 2
+
+
+def test_reports_and_figures_show_the_join_and_the_record_what_is_stored(server, record):
+    place = f"/api/releases/{record['id']}"
+    for ending in ("html", "vl.json"):
+        page = unescape(server.get(f"{place}.{ending}").body.decode())
+        assert "JOIN region USING (dept)" in page
+        assert "LOOKUP(" not in page
+    assert server.get(place).json["question"] == record["question"]
+
+
 def test_a_release_stays_readable_when_its_dataset_is_gone(server, record, monkeypatch):
     monkeypatch.setattr(server.service, "datasets", lambda *_: {})
     (told,) = shown(server, f"/releases/{record['id']}")

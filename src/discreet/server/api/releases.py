@@ -5,12 +5,13 @@ Tested by tests/server/api/test_releases.py
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from discreet.curator.binned import end_of
 from discreet.curator.derive import between, rolled_up
+from discreet.curator.joins import Joins
 from discreet.curator.record import Record
 from discreet.curator.release import Release
 from discreet.errors import ParameterError
@@ -61,6 +62,8 @@ def release(key: str, who: Anyone, request: Request, alone: bool = False) -> Any
     headers = {}
     if ending in ("csv", "svg", "png"):
         headers["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
+    if ending != "csv":  # people read it
+        record = Joins(service.datasets(who)).record(record)
     if ending == "html":  # a page of its own, with a drawing inside: no scripts, own styles
         headers["Content-Security-Policy"] = (
             "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
@@ -91,22 +94,5 @@ def derived(release: Release, wanted: Derive) -> Release:
         return rolled_up(release, by=wanted.by, columns=wanted.columns)
     if wanted.by is not None or wanted.low is None or wanted.high is None:
         raise ParameterError("column", wanted.column, "goes with low and high, and without by")
-    low, high = _end(release, wanted.column, wanted.low), _end(release, wanted.column, wanted.high)
+    low, high = (end_of(release, wanted.column, said) for said in (wanted.low, wanted.high))
     return between(release, wanted.column, low, high, share=wanted.share, columns=wanted.columns)
-
-
-def _end(release: Release, column: str, said: str | float) -> Any:
-    """An end of a range as its column has it: a date, or a number."""
-    dates = any(isinstance(value, date) for value in release[column])
-    if dates and isinstance(said, str):
-        try:
-            return date.fromisoformat(said)
-        except ValueError:
-            problem = "must be a date such as 2024-12-31"
-            raise ParameterError("low and high", said, problem) from None
-    try:
-        return (
-            float(said) if isinstance(said, str) and not said.lstrip("-").isdigit() else int(said)
-        )
-    except (ValueError, OverflowError):
-        raise ParameterError("low and high", said, "must be numbers") from None

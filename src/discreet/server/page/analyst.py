@@ -95,8 +95,6 @@ def releases(
     """What was answered, the newest first."""
     session, service = signed_in(request), service_of(request)
     found, following = service.releases(who, limit=_LISTED, before=before)
-    joins = Joins(service.datasets(who))
-    found = [{**one, "sql": joins.told(one["sql"], one["dataset"])} for one in found]
     return render(
         request, "releases.html", session=session, releases=found, following=following,
         is_first=before is None,
