@@ -14,7 +14,7 @@ from tests.query.rows import ROWS
 
 from discreet.errors import QueryError
 from discreet.query import expr as e
-from discreet.query import total
+from discreet.query import kinds, total
 from discreet.query.evaluate import evaluate
 from discreet.query.kinds import WIDEST, Day, Flag, Number, Text
 from discreet.query.render import expr_sql
@@ -327,5 +327,5 @@ def test_numbers_on_one_grid_are_compared_as_all_others(op, monkeypatch):
             return str(error)
 
     short = [compared(left, right) for left in SIDES for right in SIDES]
-    monkeypatch.setattr(total, "_are_beside", lambda *_: False)
+    monkeypatch.setattr(kinds, "are_beside", lambda *_: False)
     assert short == [compared(left, right) for left in SIDES for right in SIDES]

@@ -24,18 +24,8 @@ from typing import get_args
 from discreet.errors import QueryError
 from discreet.exact import shown
 from discreet.query import expr as e
-from discreet.query.kinds import (
-    WIDEST,
-    Day,
-    Flag,
-    Kind,
-    Number,
-    Text,
-    common_grid,
-    is_same_grid,
-    said,
-    with_null,
-)
+from discreet.query import kinds as k
+from discreet.query.kinds import WIDEST, Day, Flag, Kind, Number, Text, common_grid, said, with_null
 from discreet.query.logarithm import chords
 
 __all__ = [
@@ -416,19 +406,11 @@ def flag_number(node: e.Expr) -> e.Expr:
     return e.FlagNumber(node, Number(0, 1, nullable=node.kind.nullable))
 
 
-def _are_beside(left: e.Expr, right: e.Expr) -> bool:
-    """Whether both are numbers on one grid, which `_together` leaves as they are."""
-    one, other = left.kind, right.kind
-    if type(one) is not Number or type(other) is not Number or _is_null(left) or _is_null(right):
-        return False
-    return is_same_grid(one.grid, other.grid)
-
-
 def compare(op: str, left: e.Expr, right: e.Expr) -> e.Expr:
     """A comparison of two values of one kind."""
     if op not in _COMPARISONS:
         raise QueryError(f"the comparison {op} is not known")
-    if _are_beside(left, right):
+    if k.are_beside(left.kind, right.kind) and not (_is_null(left) or _is_null(right)):
         return e.Compare(op, left, right, Flag(left.kind.nullable or right.kind.nullable))  # type: ignore[arg-type]
     first, second = _together([left, right], f"the comparison {op}")
     if isinstance(first.kind, Flag) and op not in ("=", "<>"):
