@@ -33,15 +33,13 @@ def _program(*names):
 
 
 @contextmanager
-def chromium(downloads=None):
+def chromium():
     """A browser without a window."""
     options = webdriver.ChromeOptions()
     options.binary_location = _program("chromium", "chromium-browser", "google-chrome")
     for one in _OPTIONS:
         options.add_argument(one)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    if downloads is not None:
-        options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
     driver = webdriver.Chrome(options=options, service=Service(_program("chromedriver")))
     try:
         yield driver
@@ -55,6 +53,12 @@ class Browser:
     def __init__(self, driver, server):
         self.driver, self.server = driver, server
         self.shape()
+
+    def forget(self):
+        """Leave the page, whose server may be gone; sign out everywhere, drop all complaints."""
+        self.driver.get("about:blank")
+        self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+        self.driver.get_log("browser")
 
     def shape(self, width=1280, height=1000, *, dark=False):
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}

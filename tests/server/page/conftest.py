@@ -1,4 +1,4 @@
-"""One server and one browser for the tests of a module: pages rarely change anything."""
+"""One server for the tests of a module, as pages rarely change anything; one browser for all."""
 
 import pytest
 from tests.server.page.browsing import Browser, chromium
@@ -13,8 +13,9 @@ def server(tmp_path_factory):
             yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def driver():
+    """It takes seconds to start; what a test leaves in it is forgotten before the next."""
     with chromium() as made:
         yield made
 
@@ -23,7 +24,6 @@ def driver():
 def browser(driver, server):
     """A browser in which nobody has signed in yet, and which has nothing to complain of."""
     made = Browser(driver, server)
-    driver.delete_all_cookies()
-    driver.get_log("browser")
+    made.forget()
     yield made
     assert made.complaints() == []

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 from selenium.webdriver.common.keys import Keys
-from tests.server.page.browsing import chromium
 from tests.server.running import POLICY, prepared, running, weak
 
 from discreet.server.page.assets import VEGA
@@ -32,14 +31,12 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def downloads(tmp_path_factory):
-    return tmp_path_factory.mktemp("downloads")
-
-
-@pytest.fixture(scope="module")
-def driver(downloads):
-    with chromium(downloads) as made:
-        yield made
+def downloads(driver, tmp_path_factory):
+    """Where the browser puts what it is given."""
+    folder = tmp_path_factory.mktemp("downloads")
+    where = {"behavior": "allow", "downloadPath": str(folder)}
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", where)
+    return folder
 
 
 def ready(browser):

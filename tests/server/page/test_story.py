@@ -42,8 +42,7 @@ def server(tmp_path_factory):
 @pytest.fixture
 def browser(driver, server):
     made = Browser(driver, server)
-    driver.delete_all_cookies()
-    driver.get_log("browser")
+    made.forget()
     return made
 
 
