@@ -111,9 +111,7 @@ def test_who_is_left_alone_stops(tmp_path):
 def test_a_second_server_at_the_same_address_is_refused(tmp_path):
     place = Place.at(tmp_path, total=1, deadline=0.1)
     settings = Settings(replace(read_policy(tmp_path / "policy.toml").server, port=0), processes=2)
-    with bound(settings, shared=True) as there:
+    with bound(settings) as there:
         taken = settings.at(None, there.getsockname()[1])
         with pytest.raises(ParameterError, match="cannot be listened at"):
             run_several(place.folder / "policy.toml", taken)
-        with bound(taken, shared=True):
-            pass

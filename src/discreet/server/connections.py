@@ -13,6 +13,7 @@ Tested by tests/server/test_connections.py
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import cast
 
 import h11
@@ -37,11 +38,13 @@ class Connection(H11Protocol):
         slowest: seconds in which the head of a request has to be there.
         most: connections that one address may have; None for any number.
         lane: what answers most requests; None where nothing does.
+        counted: told how many connections there are, whenever that changes; None for nobody.
     """
 
     slowest: float = 10.0
     most: int | None = MOST
     lane: Lane | None = None
+    counted: Callable[[int], None] | None = None
     _head: asyncio.TimerHandle | None = None
     _moment: asyncio.TimerHandle | None = None
     _before: Head | None = None
@@ -50,6 +53,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait, unless there are too many of this address."""
         super().connection_made(transport)
+        self._count()
         self._wait()
         if self.most is not None and self.client is not None:
             address = self.client[0]
@@ -168,6 +172,11 @@ class Connection(H11Protocol):
         self._stop_waiting()
         self._no_moment()
         super().connection_lost(exc)
+        self._count()
+
+    def _count(self) -> None:
+        if self.counted is not None:
+            self.counted(len(self.connections))
 
     def _wait(self) -> None:
         self._head = self.loop.call_later(self.slowest, self.timeout_keep_alive_handler)
@@ -183,13 +192,17 @@ class Connection(H11Protocol):
             self._head = None
 
 
-def connections_of(settings: Settings, lane: Lane | None = None) -> type[Connection]:
+def connections_of(
+    settings: Settings, lane: Lane | None = None, counted: Callable[[int], None] | None = None
+) -> type[Connection]:
     """Connections under the limits of a server.
 
     Args:
         settings: its limits.
         lane: what answers most requests; None where nothing does.
+        counted: told how many there are, whenever that changes; None for nobody.
     """
     most = None if settings.behind_proxy else settings.part(MOST)
-    own = {"slowest": settings.slowest_body, "most": most, "lane": lane}
+    told = None if counted is None else staticmethod(counted)
+    own = {"slowest": settings.slowest_body, "most": most, "lane": lane, "counted": told}
     return type("Connection", (Connection,), own)

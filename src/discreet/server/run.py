@@ -49,22 +49,14 @@ _CONNECTIONS = 512
 """Connections at once; who comes later is told 503."""
 
 
-def bound(settings: Settings, *, shared: bool = False) -> socket.socket:
-    """The socket that the server listens at; refused where somebody else does.
-
-    Args:
-        settings: say where.
-        shared: whether other processes of the same server listen there, too, each with a socket of
-            its own; the system divides connections among them.
-    """
+def bound(settings: Settings) -> socket.socket:
+    """The socket that the server listens at; refused where somebody else does."""
     server = settings.server
     host = server.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or a body waits for its head
         made.bind((host, server.port))
         made.listen(_CONNECTIONS)
@@ -88,6 +80,7 @@ def server_of(
     service: Service,
     together: Together | None = None,
     *,
+    counted: Callable[[int], None] | None = None,
     started: Callable[[], None] = lambda: None,
 ) -> uvicorn.Server:
     """The server of a curator, ready to run.
@@ -95,10 +88,13 @@ def server_of(
     Args:
         service: the curator.
         together: where it meets the other processes of the same server; None if there are none.
+        counted: told how many connections there are, whenever that changes.
         started: told once it listens.
     """
     guard = make_app(service, together)
-    return server_around(guard, service.settings, lane=guard.lane, started=started)
+    return server_around(
+        guard, service.settings, lane=guard.lane, counted=counted, started=started
+    )  # fmt: skip
 
 
 def server_around(
@@ -106,6 +102,7 @@ def server_around(
     settings: Settings,
     *,
     lane: Lane | None = None,
+    counted: Callable[[int], None] | None = None,
     started: Callable[[], None] = lambda: None,
 ) -> uvicorn.Server:
     """A server, ready to run: with limits of its own, and a stop that lets requests end.
@@ -114,6 +111,7 @@ def server_around(
         guard: what answers.
         settings: limits.
         lane: what answers most requests before the guard; None where nothing does.
+        counted: told how many connections there are, whenever that changes.
         started: told once it listens.
     """
     import uvicorn  # noqa: PLC0415 - only who serves needs it
@@ -130,7 +128,7 @@ def server_around(
         proxy_headers=False, lifespan="on", timeout_keep_alive=75, ws="none", **tls,
         timeout_graceful_shutdown=_GRACE, limit_concurrency=settings.part(_CONNECTIONS),
         backlog=_CONNECTIONS,
-        http=connections_of(settings, lane), h11_max_incomplete_event_size=32 * 1024,
+        http=connections_of(settings, lane, counted), h11_max_incomplete_event_size=32 * 1024,
     )  # fmt: skip
 
     class Stopping(uvicorn.Server):
@@ -179,6 +177,7 @@ def run_here(
     together: Together | None = None,
     *,
     place: int | None = None,
+    counted: Callable[[int], None] | None = None,
     started: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve from this process, which does nothing else, on one core.
@@ -191,6 +190,7 @@ def run_here(
         listening: where.
         together: where it meets the other processes of the same server; None if there are none.
         place: its number among them, so that each has a core of its own; any if nobody says.
+        counted: told how many connections it has, whenever that changes.
         started: told once it serves.
     """
 
@@ -203,7 +203,8 @@ def run_here(
     before = gc.get_threshold()
     try:
         with staying(any_core() if place is None else place):
-            server_of(service, together, started=ready).run(sockets=[listening])
+            server = server_of(service, together, counted=counted, started=ready)
+            server.run(sockets=[listening])
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()

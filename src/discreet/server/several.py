@@ -1,10 +1,10 @@
 """One server as several processes: they share its address, its ledger and its limits.
 
 Each process is a whole server, with a ledger that it opens for itself; that several of them never
-overspend together is the ledger's promise (`discreet.curator.ledger`). Each has a socket at the
-same address, and the system divides connections among those that are there. Rates and "one question
-at a time" are counted in common (`discreet.server.together`); questions at once, lines and
-connections are divided among the processes.
+overspend together is the ledger's promise (`discreet.curator.ledger`). All listen at one socket,
+and connections are divided evenly among those that are there (`discreet.server.dividing`). Rates
+and "one question at a time" are counted in common (`discreet.server.together`); questions at once,
+lines and connections are divided among the processes.
 
 One that dies is started again; what it was asked stays charged, and goes on under its key at
 another. A stop is handed on to all, and waited for. If the first process dies, the others hear
@@ -17,6 +17,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from typing import Any
 
 from discreet.engines.cores import any_core
 from discreet.errors import ParameterError
+from discreet.server.dividing import AWAY, Listening, Shares
 from discreet.server.run import address_of, bound, run_here
 from discreet.server.service import Service
 from discreet.server.settings import Settings
@@ -51,11 +53,10 @@ def run_several(
         settings: how they behave; `processes` says how many they are.
         started: told the address once all are ready.
     """
-    with bound(settings) as alone:  # refused where somebody else listens
-        address = address_of(settings, alone)
-        settings = settings.at(None, alone.getsockname()[1])
-    with Together.made() as together:
-        crew = _Crew((path, settings, together), settings.processes)
+    with bound(settings) as listening, Together.made(settings.processes) as together:
+        address = address_of(settings, listening)
+        settings = settings.at(None, listening.getsockname()[1])
+        crew = _Crew((path, settings, together), settings.processes, listening)
         crew.run(partial(started, address))
 
 
@@ -75,10 +76,14 @@ class _Crew:
     Args:
         given: what each process is given.
         many: how many there are.
+        listening: where they listen.
     """
 
-    def __init__(self, given: tuple[Any, ...], many: int) -> None:
-        self._given, self._many = given, many
+    def __init__(
+        self, given: tuple[Path, Settings, Together], many: int, listening: socket.socket
+    ) -> None:
+        self._given, self._many, self._listening = given, many, listening
+        self._shares = Shares(given[2].shares, many)
         self._first = any_core()
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
@@ -111,7 +116,8 @@ class _Crew:
 
     def _start(self, place: int) -> None:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(*self._given, place, theirs))
+        told = (*self._given, self._listening, place, theirs)
+        process = self._context.Process(target=_serve, args=told)
         process.start()
         theirs.close()
         self._workers.append(_Worker(process, ours, place))
@@ -136,6 +142,7 @@ class _Crew:
 
     def _ended(self, one: _Worker) -> None:
         self._workers.remove(one)
+        self._shares.tell(one.place, AWAY)
         one.pipe.close()
         one.process.join()
         if self._stopping:
@@ -155,6 +162,7 @@ class _Crew:
         """Hand a signal on to all; nothing is started any more."""
         self._stopping = True
         self._due.clear()
+        self._listening.close()  # the last process that stops is then the last that listens
         for one in self._workers:
             if one.process.exitcode is None:
                 os.kill(one.process.pid, number)
@@ -172,14 +180,23 @@ def _heard(pipe: Connection) -> bool:
 
 
 def _serve(
-    path: Path, settings: Settings, together: Together, place: int, pipe: Connection
-) -> None:
+    path: Path, settings: Settings, together: Together, listening: socket.socket, place: int,
+    pipe: Connection,
+) -> None:  # fmt: skip
     """One of the processes."""
     os.setsid()  # a key that is pressed is for the first process, which hands it on
     threading.Thread(target=_orphaned, args=(pipe,), daemon=True).start()
     service = Service(path, settings=settings)
-    with bound(settings, shared=True) as listening:
-        run_here(service, listening, together, place=place, started=lambda: pipe.send("ready"))
+    shares = Shares(together.shares, together.many)
+    with Listening(listening, shares, place) as divided:
+
+        def ready() -> None:
+            divided.counted(0)
+            pipe.send("ready")
+
+        run_here(
+            service, divided, together, place=place, counted=divided.counted, started=ready
+        )  # fmt: skip
 
 
 def _orphaned(pipe: Connection) -> None:

@@ -1,11 +1,12 @@
 """What the processes of one server know together: how often somebody came, and who is busy.
 
-One file holds the buckets of `limits.Rate`, one the locks of `limits.Alone`. They have no name:
-they are handed from process to process, nobody can remove them from one that starts later, and they
-end with the last one. Both are locked by the operating system, which lets go of what a process
-held when that is killed, or when it closes the file: none does. A bucket is found by a
-keyed hash of its name; eight names that fall into one set stand beside each other, and of more the
-oldest is forgotten, as in one process.
+One file holds the buckets of `limits.Rate`, one the locks of `limits.Alone`, and one who has how
+many connections (`discreet.server.dividing`). They have no name: they are handed from process to
+process, nobody can remove them from one that starts later, and they end with the last one. The
+first two are locked by the operating system, which lets go of what a process held when that is
+killed, or when it closes the file: none does. A bucket is found by a keyed hash of its name; eight
+names that fall into one set stand beside each other, and of more the oldest is forgotten, as in one
+process.
 Tested by tests/server/test_together.py
 """
 
@@ -16,7 +17,7 @@ import struct
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -41,33 +42,43 @@ class Together:
 
     Attributes:
         buckets: the number of the one open file in this process.
-        busy: that of the other.
+        busy: that of the second.
+        shares: that of the third.
+        many: how many processes there are.
         secret: the key of the hashes, so that nobody can choose names that meet.
     """
 
     buckets: int
     busy: int
+    shares: int
+    many: int
     secret: bytes
 
     @classmethod
     @contextmanager
-    def made(cls) -> Iterator[Together]:
-        """A place that is there while the server runs."""
-        with tempfile.TemporaryFile() as buckets, tempfile.TemporaryFile() as busy:
+    def made(cls, many: int = 1) -> Iterator[Together]:
+        """A place that is there while the server runs, for so many processes."""
+        with ExitStack() as files:
+            buckets, busy, shares = (
+                files.enter_context(tempfile.TemporaryFile()) for _ in range(3)
+            )  # fmt: skip
             buckets.truncate(_SETS * _SIZE)
-            yield cls(buckets.fileno(), busy.fileno(), new_key()[:16])
+            shares.write(b"\xff" * (4 * many))
+            shares.flush()
+            yield cls(buckets.fileno(), busy.fileno(), shares.fileno(), many, new_key()[:16])
 
     def __reduce__(self) -> tuple[Callable[..., Together], tuple[Any, ...]]:
-        return _received, (DupFd(self.buckets), DupFd(self.busy), self.secret)
+        files = (DupFd(one) for one in (self.buckets, self.busy, self.shares))
+        return _received, (*files, self.many, self.secret)
 
     def digest(self, name: str) -> bytes:
         """Sixteen bytes for a name."""
         return blake2b(name.encode(), digest_size=16, key=self.secret).digest()
 
 
-def _received(buckets: Any, busy: Any, secret: bytes) -> Together:
+def _received(buckets: Any, busy: Any, shares: Any, many: int, secret: bytes) -> Together:
     """The same files, in a process that was just started."""
-    return Together(buckets.detach(), busy.detach(), secret)
+    return Together(buckets.detach(), busy.detach(), shares.detach(), many, secret)
 
 
 class SharedBuckets:

@@ -1,0 +1,94 @@
+"""Connections of one address, divided evenly among the processes of a server.
+
+All processes listen at one socket, and who is ready first takes a connection. That alone would be
+left to chance: of eight clients one process has six now and then, and the other waits. So a process
+that has more connections than another leaves a new one to that for a moment, and takes it then
+itself: nobody who is busy, stuck or dead keeps it from being answered.
+
+How many each has stands in memory that they share; who is not there is told apart from who has
+none. It decides where a connection is answered and never how, so that nothing hangs on it being
+exact.
+Tested by tests/server/test_dividing.py
+"""
+
+from __future__ import annotations
+
+import mmap
+import socket
+import struct
+import time
+from typing import Any
+
+__all__ = ["AWAY", "Listening", "Shares"]
+
+AWAY = 2**32 - 1
+"""What a process has that is not there: more than any other."""
+PATIENCE = 0.005
+"""Seconds for which a connection is left to another process."""
+_COUNT = struct.Struct("<I")
+
+
+class Shares:
+    """How many connections each of the processes has.
+
+    Args:
+        file: the number of an open file that all of them have.
+        many: how many processes there are.
+    """
+
+    def __init__(self, file: int, many: int) -> None:
+        self._many, self._map = many, mmap.mmap(file, many * _COUNT.size)
+
+    def tell(self, place: int, many: int) -> None:
+        """A process has so many now."""
+        _COUNT.pack_into(self._map, place % self._many * _COUNT.size, many)
+
+    def of(self, place: int) -> int:
+        """How many a process has."""
+        return int(_COUNT.unpack_from(self._map, place % self._many * _COUNT.size)[0])
+
+    def is_most(self, place: int) -> bool:
+        """Whether another process that is there has fewer."""
+        return any(self.of(other) < self.of(place) for other in range(self._many))
+
+
+class Listening(socket.socket):
+    """A socket at which several processes listen.
+
+    Args:
+        given: the socket, which is this one from now on.
+        shares: who has how many.
+        place: the number of this process.
+    """
+
+    def __init__(self, given: socket.socket, shares: Shares, place: int) -> None:
+        super().__init__(given.family, given.type, given.proto, fileno=given.detach())
+        self._shares, self._place = shares, place
+        self._left, self._asked, self._took = 0.0, 0.0, False
+
+    def counted(self, many: int) -> None:
+        """This process has so many connections now."""
+        self._shares.tell(self._place, many)
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """The next connection; BlockingIOError where there is none, or it is left to another.
+
+        One at a time: who is told that there may be more asks again.
+        """
+        took, self._took = self._took, False
+        if took or self._is_left():
+            raise BlockingIOError
+        found = super().accept()
+        self.counted(self._shares.of(self._place) + 1)  # exactly, as soon as it is begun
+        self._took = True
+        return found
+
+    def _is_left(self) -> bool:
+        """Whether the connection that waits is left to another process, which has fewer."""
+        if not self._shares.is_most(self._place):
+            return False
+        now = time.monotonic()
+        if now - self._asked > PATIENCE:  # the last one was taken, and this is another
+            self._left = now
+        self._asked = now
+        return now - self._left < PATIENCE

@@ -1,0 +1,147 @@
+"""Connections are divided evenly, and nobody who is stuck or dead keeps one from being answered."""
+
+import contextlib
+import os
+import signal
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from tests.server.fleet import Place, Server
+from tests.server.test_several import workers
+
+from discreet.server import dividing
+from discreet.server.dividing import AWAY, Listening, Shares
+
+
+@pytest.fixture
+def shares():
+    """Those of three processes, none of which is there."""
+    with tempfile.TemporaryFile() as file:
+        file.write(b"\xff" * 12)
+        file.flush()
+        yield Shares(file.fileno(), 3)
+
+
+@pytest.fixture
+def crowd(shares):
+    """Two of them, as sockets of this process that listen at one address."""
+    first = socket.create_server(("127.0.0.1", 0))
+    first.setblocking(False)
+    there = [Listening(first.dup(), shares, place) for place in (0, 1)]
+    for one in there:
+        one.setblocking(False)
+        one.counted(0)
+    first.close()
+    yield there
+    for one in there:
+        one.close()
+
+
+def connected(one):
+    return socket.create_connection(one.getsockname())
+
+
+def took(one):
+    """Whether it takes the connection that waits; as an event loop asks, until there is none."""
+    try:
+        one.accept()[0].close()
+    except BlockingIOError:
+        return False
+    with pytest.raises(BlockingIOError):
+        one.accept()
+    return True
+
+
+def test_who_is_not_there_has_fewer_than_nobody(shares):
+    assert [shares.of(place) for place in range(3)] == [AWAY] * 3
+    shares.tell(1, 4)
+    assert not shares.is_most(1)
+    shares.tell(2, 4)
+    assert not shares.is_most(1)
+    shares.tell(5, 3)  # the third, by whatever number it began with
+    assert shares.is_most(1)
+    assert not shares.is_most(2)
+    shares.tell(2, AWAY)
+    assert not shares.is_most(1)
+
+
+def test_who_has_more_leaves_a_connection_to_another(crowd, monkeypatch):
+    monkeypatch.setattr(dividing, "PATIENCE", 60)
+    one, other = crowd
+    with connected(one), connected(one), connected(one):
+        assert took(one)
+        assert not took(one)
+        assert took(other)
+        assert took(one)
+
+
+def test_nobody_waits_for_long_for_who_does_not_come(crowd):
+    one, _ = crowd
+    with connected(one), connected(one):
+        assert took(one)
+        began = time.monotonic()
+        while not took(one):
+            time.sleep(0.0005)
+        assert time.monotonic() - began >= dividing.PATIENCE / 2
+
+
+def test_the_next_one_is_left_to_another_as_the_last_one_was(crowd):
+    """However long ago that was, and whoever took it."""
+    one, other = crowd
+    one.counted(5)
+    for _ in range(3):
+        with connected(one):
+            assert not took(one)
+            assert took(other)
+        time.sleep(2 * dividing.PATIENCE)
+
+
+def test_connections_that_end_count_no_more(crowd, monkeypatch):
+    monkeypatch.setattr(dividing, "PATIENCE", 60)
+    one, _ = crowd
+    with connected(one), connected(one):
+        assert took(one)
+        one.counted(0)
+        assert took(one)
+
+
+def sockets(pid):
+    """How many sockets a process has open."""
+    found = 0
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+            found += str(link.readlink()).startswith("socket:")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts the sockets of a process")
+def test_a_server_of_two_processes_divides_eight_clients(tmp_path):
+    """Four and four, give or take one that was taken at the same moment; all if one is killed."""
+    place = Place.at(tmp_path, total=1, deadline=0.1)
+    server = Server(place, more=("--processes", "2")).start()
+    address, clients = ("127.0.0.1", server.port), []
+    try:
+        late = time.monotonic() + 60
+        while f":{server.port}" not in server.log():  # it is told once all processes are ready
+            time.sleep(0.05)
+            assert time.monotonic() < late
+        there = workers(server.pid)
+        before = {pid: sockets(pid) for pid in there}
+        for _ in range(8):
+            clients.append(socket.create_connection(address))
+            time.sleep(0.05)
+        has = sorted(sockets(pid) - before[pid] for pid in there)
+        assert sum(has) == 8
+        assert has[0] >= 3
+        os.kill(there[0], signal.SIGKILL)
+        with socket.create_connection(address, timeout=10) as one:
+            one.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert one.recv(12) == b"HTTP/1.1 200"
+    finally:
+        for one in clients:
+            one.close()
+        server.end(signal.SIGTERM)
