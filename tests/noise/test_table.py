@@ -2,6 +2,7 @@
 of full-size ones.
 """
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -165,12 +166,22 @@ def test_a_far_draw_does_not_wrap_a_small_array():
 
 
 def test_a_table_is_no_larger_than_it_must_be():
-    """65,536 cells in two bytes each, counts too; its list holds every answer once."""
+    """65,536 cells in two bytes each, counts too; what is read one by one is the same memory."""
     made = inversion(TwoSidedGeometric(Fraction(1, 100)))
     for _ in range(100):
         made.one(system_source())
     assert made.answers.nbytes == made._counts.nbytes == 2 << 16
-    assert len({id(answer) for answer in made._list}) <= len(made.thresholds) + 2
+    assert made.cells.obj is made.answers
+
+
+def test_a_copy_draws_the_same():
+    """Mechanisms are handed to other processes, with their tables."""
+    made = inversion(TwoSidedGeometric(Fraction(1, 3)))
+    copied = pickle.loads(pickle.dumps(made))
+    words = [system_source().bits(64) for _ in range(200)]
+    drawn = [one.several(200, ReplayedSource(words)) for one in (made, copied)]
+    assert drawn[0] == drawn[1]
+    assert copied.cells.obj is copied.answers
 
 
 def test_equal_laws_share_a_table():

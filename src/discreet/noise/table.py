@@ -60,6 +60,13 @@ class Inversion:
         self._sorted: Array = np.array(thresholds, dtype=np.uint64)
         self.cells = self.answers.data  # the same, read one by one faster than an array
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "cells"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.cells = self.answers.data
+
     def one(self, source: Source) -> int:
         """One draw, as a Python integer of any size."""
         u = source.bits(self.word)
