@@ -4,7 +4,7 @@ import time
 from unittest.mock import patch
 
 from sqlalchemy import bindparam, update
-from tests.curator.ledger.harness import compute, note, replace
+from tests.curator.ledger.harness import compute, note, replace, slowly
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
@@ -46,8 +46,10 @@ def _pays(self, charges):
 class CheckThenSpend(Ledger):
     """Looks whether there is enough, and spends later, without looking again."""
 
-    def _go(self, *_):
+    def _connect(self):
         """Nothing is written in one go: that would look."""
+        super()._connect()
+        slowly(self)
 
     def reserve(self, asked):
         accounts = self.accounts

@@ -19,6 +19,7 @@ from pathlib import Path
 from tests.machines import Nursery
 
 from discreet.curator.ledger.amounts import Amount, limit_of
+from discreet.curator.ledger.at_once import Once
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import Registration, register
 from discreet.curator.ledger.steps import reached
@@ -36,6 +37,11 @@ def replace(value, **changes):
     if isinstance(value, tuple):
         return value._replace(**changes)
     return dataclasses.replace(value, **changes)
+
+
+def slowly(ledger):
+    """Let a ledger write nothing in one go: a transaction decides."""
+    ledger._once, ledger._grouped = Once(lambda *_: False, None, None), None
 
 
 def digest(text):

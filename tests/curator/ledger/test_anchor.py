@@ -94,22 +94,48 @@ def test_it_does_not_grow_with_the_log(anchor):
     st.lists(st.integers(1, 20), max_size=3, unique=True),
     st.integers(0, 20),
 )
-def test_what_was_paid_is_added_to_what_the_file_says(tmp_path_factory, spent, payers, many):
-    """The same bytes as `advance` with the sums, whatever accounts the file has lines for."""
+def test_what_follows_is_what_advances(tmp_path_factory, spent, payers, many):
+    """The same bytes by either way, whatever accounts the file has lines for."""
     place = tmp_path_factory.mktemp("heads")
     one, other = (Anchor.create(place / name, UID) for name in ("one", "other"))
     known = {n: Amount(*amount) for n, amount in enumerate(spent[:many], 1)}
     for each in (one, other):
         each.advance(head(1), known)
-    paid = [[number, 3 * number, number] for number in payers]
+    sums = {n: known.get(n, NOTHING) + Amount(3 * n, n) for n in payers}
     with one.locked(), other.locked():
-        one.follow(head(2), paid)
-        sums = {n: known.get(n, NOTHING) + Amount(main, delta) for n, main, delta in paid}
+        one.follow(head(2), [(n, most.main, most.delta) for n, most in sums.items()])
         other.advance(head(2), sums)
     assert one.path.read_bytes() == other.path.read_bytes()
     again(one).close()
     one.close()
     other.close()
+
+
+@pytest.mark.parametrize("when", ["before it is written", "while it is learnt", "after the first"])
+def test_an_interrupted_write_is_read_again(anchor, when, monkeypatch):
+    """What is known of the first page is what is in it, wherever somebody interrupts."""
+    anchor.advance(head(1), {1: Amount(1), 2: Amount(1)})
+    with anchor.locked():
+        assert (anchor.head, anchor.had(1), anchor.had(2)) == (head(1), (1, 0), (1, 0))
+
+    class Learning(dict):
+        def __setitem__(self, number, spent):
+            if (when, number) in (("while it is learnt", 1), ("after the first", 2)):
+                raise KeyboardInterrupt
+            super().__setitem__(number, spent)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    anchor._spends = Learning(anchor._spends)
+    if when == "before it is written":
+        monkeypatch.setattr(os, "pwrite", interrupted)
+    with pytest.raises(KeyboardInterrupt), anchor.locked():
+        anchor.follow(head(2), [(1, 5, 0), (2, 6, 0)])
+    monkeypatch.undo()
+    wanted = [head(1), (1, 0), (1, 0)] if when.startswith("before") else [head(2), (5, 0), (6, 0)]
+    with anchor.locked():
+        assert [anchor.head, anchor.had(1), anchor.had(2)] == wanted
 
 
 steps = st.lists(
@@ -231,7 +257,7 @@ def test_lines_of_earlier_versions_are_read_and_followed(tmp_path):
     anchor = Anchor(path, UID)
     assert (anchor.head, anchor.spent(1)) == (head(3), Amount(7, 1))
     with anchor:
-        anchor.follow(head(4), [[1, 2, 0]])
+        anchor.follow(head(4), [(1, 9, 1)])
     anchor.close()
     anchor = Anchor(path, UID)
     assert (anchor.head, anchor.spent(1)) == (head(4), Amount(9, 1))

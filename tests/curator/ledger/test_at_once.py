@@ -3,11 +3,10 @@
 import threading
 
 import pytest
-from tests.curator.ledger.harness import UNIT, Checker, ask, claim, registration, replace
+from tests.curator.ledger.harness import UNIT, Checker, ask, claim, registration, replace, slowly
 from tests.curator.ledger.test_faults import at_steps, refused_in_a_fork
 
 from discreet.curator.ledger.amounts import Amount
-from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.registry import register, retire
 from discreet.curator.ledger.usual_postgres import ANSWER, CHARGE
 from discreet.curator.ledger.values import Charge, Done, Pending
@@ -51,7 +50,7 @@ def test_it_writes_what_a_transaction_writes(place, monkeypatch):
         at = ledger.now()
         monkeypatch.setattr(ledger, "now", lambda: at)
         ask(ledger, place, claim("a"))
-        monkeypatch.setattr(ledger, "_go", lambda *_: None)
+        slowly(ledger)
         ask(ledger, place, claim("b"))
         entries, _, rows = ledger.everything()
     told = [e.values() for e in entries[-4:]]
@@ -182,10 +181,10 @@ def test_who_waited_for_the_lock_writes_nothing_on_what_it_saw_before(server, tm
                 one.reserve(claim("hers"))
                 ask(two, other, claim("zz"))
             refused, done = [], []
-            called = Database.called
+            called = two._once._put
 
-            def watched(self, name, call, values):
-                wrote = called(self, name, call, values)
+            def watched(name, call, values):
+                wrote = called(name, call, values)
                 refused.append((call is what, wrote))
                 return wrote
 
@@ -199,18 +198,15 @@ def test_who_waited_for_the_lock_writes_nothing_on_what_it_saw_before(server, tm
 
             def start(step):
                 if step.startswith("before the commit of") and not thread.ident:
-                    Database.called = watched
+                    two._once._put = watched
                     thread.start()
                     thread.join(timeout=0.5)  # it has asked for the lock by then
                     assert not done
 
-            try:
-                one._go = lambda *_: None  # a transaction holds the lock
-                with at_steps(start):
-                    first = one.reserve(claim("same"))
-                    thread.join(timeout=60)
-            finally:
-                Database.called = called
+            slowly(one)  # a transaction holds the lock
+            with at_steps(start):
+                first = one.reserve(claim("same"))
+                thread.join(timeout=60)
             assert (True, False) in refused
             if what is CHARGE:
                 assert done == [replace(first, resumed=True)]

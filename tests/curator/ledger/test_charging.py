@@ -61,8 +61,8 @@ def test_a_charge_that_was_not_committed_is_not_remembered(either, monkeypatch):
     with either.new() as ledger:
         ask(ledger, either, claim("before"))
         ledger._charged.clear()
-        for name in ("commit", "called", "wrote"):
-            monkeypatch.setattr(ledger._database, name, _broken)
+        monkeypatch.setattr(ledger._database, "commit", _broken)
+        monkeypatch.setattr(ledger._once, "_put", _broken)
         with pytest.raises(LedgerError, match="disk"):
             ledger.reserve(claim("a"))
         monkeypatch.undo()

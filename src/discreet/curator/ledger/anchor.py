@@ -54,17 +54,8 @@ _JUST = 0.0003
 _PAUSES = (0.0003, 0.0006, 0.0012, 0.0025, 0.005, 0.01, 0.02)
 """Seconds between its tries, before it waits in the queue."""
 _FORM = "discreet-head/1"
-
-
-class _Page:
-    """The first page of the file as it was last seen, and what was read from its lines so far."""
-
-    __slots__ = ("head", "raw", "spent")
-
-    def __init__(
-        self, raw: bytes, head: Head | None = None, spent: dict[int, Amount] | None = None
-    ) -> None:
-        self.raw, self.head, self.spent = raw, head, {} if spent is None else spent
+_BEGUN = [crc32(b"%d " % number) for number in range(_PAGE)]
+"""What the checksums of the first page's lines begin with."""
 
 
 class Anchor:
@@ -77,8 +68,10 @@ class Anchor:
 
     def __init__(self, path: Path, uid: str) -> None:
         self.path = path
-        self._alone, self._fresh, self._page = False, False, _Page(b"")
-        self._left = -_JUST
+        self._alone = self._fresh = False
+        self._raw, self._left = b"", -_JUST
+        self._reached: Head | None = None
+        self._spends: dict[int, tuple[int, int]] = {}
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -116,7 +109,7 @@ class Anchor:
                 f"no ledger can be made here: {path.parent} cannot be written ({error.strerror})"
             ) from error
         try:
-            os.pwrite(made, _line(0, f"{_FORM} {uid}"), 0)
+            os.pwrite(made, _line(0, f"{_FORM} {uid}".encode()), 0)
             os.fsync(made)
         finally:
             os.close(made)
@@ -165,10 +158,11 @@ class Anchor:
     @property
     def head(self) -> Head:
         """The furthest entry that was reached."""
-        page = self._first()
-        if page.head is None:
-            page.head = self._head(page.raw[_LINE : 2 * _LINE])
-        return page.head
+        if not self._fresh:
+            self._first()
+        if self._reached is None:
+            self._reached = self._head(self._raw[_LINE : 2 * _LINE])
+        return self._reached
 
     def _head(self, raw: bytes) -> Head:
         words = self._words(1, raw)
@@ -181,23 +175,27 @@ class Anchor:
 
     def spent(self, account: int) -> Amount:
         """The most that an account had spent."""
-        number, line = divmod(1 + account, _PAGE)
-        if number:
-            raw = self._read(number)
-            return self._spent(1 + account, raw[line * _LINE : (line + 1) * _LINE])
-        page = self._first()
-        found = page.spent.get(account)
+        return Amount(*self.had(account))
+
+    def had(self, account: int) -> tuple[int, int]:
+        """The same, in units of epsilon or rho and of delta."""
+        if not self._fresh:
+            self._first()
+        found = self._spends.get(account)
         if found is None:
-            raw = page.raw[line * _LINE : (line + 1) * _LINE]
-            found = page.spent[account] = self._spent(line, raw)
+            number, line = divmod(1 + account, _PAGE)
+            raw = self._read(number)
+            found = self._spent(1 + account, raw[line * _LINE : (line + 1) * _LINE])
+            if not number:
+                self._spends[account] = found
         return found
 
-    def _spent(self, line: int, raw: bytes) -> Amount:
+    def _spent(self, line: int, raw: bytes) -> tuple[int, int]:
         words = self._words(line, raw)
         if words is None:
-            return NOTHING
+            return 0, 0
         try:
-            return Amount(int(words[1]), int(words[2]))
+            return int(words[1]), int(words[2])
         except (ValueError, IndexError):
             raise self._damaged(line) from None
 
@@ -237,32 +235,34 @@ class Anchor:
         """The highest number of an account that it can know of."""
         return max(0, -(-os.fstat(self._file).st_size // _LINE) - 2)
 
-    def follow(self, head: Head, paid: Sequence[Sequence[int]]) -> None:
-        """Write the next head after the one in the file, and what accounts paid to get there.
+    def follow(self, head: Head, spent: Sequence[tuple[int, int, int]]) -> None:
+        """Write the next head after the one in the file, and what accounts have spent to get there.
 
-        The same as `advance` with what they have spent then: it is what the file says, and this.
-        The caller holds the lock, and the log ended at the head in the file.
+        The same as `advance`, of what is known to be more than the file says. The caller holds the
+        lock, and the log ended at the head in the file.
 
         Args:
             head: the last entry.
-            paid: numbers of accounts, each once, with units of epsilon or rho and of delta.
+            spent: numbers of accounts, each once, with units of epsilon or rho and of delta.
         """
-        page, end, spent = self._first(), 2 * _LINE, {}
-        for number, main, delta in paid:
-            had = self.spent(number)
-            spent[number] = Amount(had.main + main, had.delta + delta)
-            end = max(end, (2 + number) * _LINE)
-        if len(page.raw) < end:  # a line is new, or on another page
-            self.advance(head, spent)
+        raw, at = self._first(), 2 * _LINE
+        made = [_line(1, b"%d %b" % (head.seq, head.hash.encode()))]
+        for number, main, delta in sorted(spent) if len(spent) > 1 else spent:
+            begin = (1 + number) * _LINE
+            if begin > at:  # what is between them stays
+                made.append(raw[at:begin])
+            made.append(_line(1 + number, b"%d %d %d" % (head.seq, main, delta)))
+            at = begin + _LINE
+        if len(raw) < at:  # a line is new, or on another page
+            self.advance(head, {number: Amount(main, delta) for number, main, delta in spent})
             return
-        new = bytearray(page.raw)
-        new[_LINE : 2 * _LINE] = _reaching(head)
-        for number, most in spent.items():
-            at = (1 + number) * _LINE
-            new[at : at + _LINE] = _spending(1 + number, head, most)
-        made = bytes(new)
-        self._write(_LINE, made[_LINE:end], page.raw[_LINE:])
-        self._page, self._fresh = _Page(made, head, page.spent | spent), self._alone
+        new = b"".join(made) if spent else made[0]
+        self._write(_LINE, new, raw)
+        for number, main, delta in spent:
+            self._spends[number] = main, delta
+        self._reached = head
+        self._raw = b"".join((raw[:_LINE], new, raw[at:]))  # last: until then the page is another
+        self._fresh = self._alone
 
     def advance(self, head: Head, spent: Mapping[int, Amount]) -> None:
         """Write what was reached; the caller holds the lock. What is behind changes nothing.
@@ -283,7 +283,7 @@ class Anchor:
             at = (line - first) * _LINE
             if not 0 <= at < _PAGE * _LINE:
                 continue
-            known = self._spent(line, old[at : at + _LINE])
+            known = Amount(*self._spent(line, old[at : at + _LINE]))
             if not amount.within(known):
                 most = amount
                 if not known.within(amount):
@@ -299,21 +299,29 @@ class Anchor:
                 new += bytes(at - len(new))
             new[at : at + _LINE] = raw
         begin, end = min(made)[0], max(made)[0] + _LINE
-        self._write(first * _LINE + begin, bytes(new[begin:end]), old[begin:])
+        self._write(first * _LINE + begin, bytes(new[begin:end]), old, first * _LINE)
 
     def flush(self) -> None:
         """Wait until the disk has it."""
         os.fsync(self._file)
 
-    def _write(self, at: int, new: bytes, old: bytes) -> None:
-        """Write at a place where other bytes were; who cannot write all of it takes it back."""
+    def _write(self, at: int, new: bytes, old: bytes, first: int = 0) -> None:
+        """Write at a place of a page; who cannot write all of it takes it back.
+
+        Args:
+            at: the place.
+            new: what is written.
+            old: the page as it was.
+            first: where the page begins.
+        """
         self._fresh = False
         try:
             done = os.pwrite(self._file, new, at)
             if done != len(new):
-                if done > len(old):
-                    os.ftruncate(self._file, at + len(old))
-                os.pwrite(self._file, old[:done], at)
+                before = old[at - first :]
+                if done > len(before):
+                    os.ftruncate(self._file, at + len(before))
+                os.pwrite(self._file, before[:done], at)
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         except OSError as error:
             raise LedgerError(
@@ -323,17 +331,21 @@ class Anchor:
 
     def _read(self, page: int) -> bytes:
         if not page:
-            return self._first().raw
+            return self._first()
         return os.pread(self._file, _PAGE * _LINE, page * _PAGE * _LINE)
 
-    def _first(self) -> _Page:
+    def _first(self) -> bytes:
         """The first page as it is; what was read of it is known until it changes."""
         if not self._fresh:
             raw = os.pread(self._file, _PAGE * _LINE, 0)
-            if raw != self._page.raw:
-                self._page = _Page(raw)
+            if raw != self._raw:
+                self._know(raw)
             self._fresh = self._alone
-        return self._page
+        return self._raw
+
+    def _know(self, raw: bytes) -> None:
+        """This is the first page; nothing was read from its lines so far."""
+        self._raw, self._reached, self._spends = raw, None, {}
 
     def _words(self, line: int, raw: bytes) -> list[str] | None:
         """The words of a line; None where nothing was written yet."""
@@ -344,7 +356,7 @@ class Anchor:
             len(raw) != _LINE
             or not raw.isascii()
             or not 2 <= len(words) <= 4
-            or raw not in (made(line, " ".join(words[:-1])) for made in (_line, _early_line))
+            or raw not in _lines(line, " ".join(words[:-1]).encode())
         ):
             raise self._damaged(line)
         return words[:-1]
@@ -366,26 +378,27 @@ def _changed(words: str) -> LedgerError:
 
 def _reaching(head: Head) -> bytes:
     """The line of a head that will be in the file."""
-    return _line(1, f"{head.seq} {head.hash}")
+    return _line(1, b"%d %b" % (head.seq, head.hash.encode()))
 
 
 def _spending(line: int, head: Head, most: Amount) -> bytes:
     """The line of an account that will be in the file."""
-    return _line(line, f"{head.seq} {most.main} {most.delta}")
+    return _line(line, b"%d %d %d" % (head.seq, most.main, most.delta))
 
 
-def _line(number: int, text: str) -> bytes:
+def _line(number: int, text: bytes) -> bytes:
     """A line, with the checksum of its number and text."""
-    return _filled(text, f"{crc32(f'{number} {text}'.encode()):08x}")
+    begun = _BEGUN[number] if number < _PAGE else crc32(b"%d " % number)
+    return _filled(b"%b %08x" % (text, crc32(text, begun)))
 
 
-def _early_line(number: int, text: str) -> bytes:
-    """The same, as it was made by version 0.1 and earlier."""
-    return _filled(text, sha256(f"{number} {text}".encode()).hexdigest()[:16])
+def _lines(number: int, text: bytes) -> tuple[bytes, bytes]:
+    """The line, and as it was made by version 0.1 and earlier."""
+    check = sha256(b"%d %b" % (number, text)).hexdigest()[:16]
+    return _line(number, text), _filled(b"%b %b" % (text, check.encode()))
 
 
-def _filled(text: str, check: str) -> bytes:
-    made = f"{text} {check}".ljust(_LINE - 1).encode()
-    if len(made) >= _LINE:
+def _filled(text: bytes) -> bytes:
+    if len(text) >= _LINE:
         raise LedgerError("a line of the head file is too long")
-    return made + b"\n"
+    return text.ljust(_LINE - 1) + b"\n"

@@ -28,11 +28,10 @@ Tested by tests/curator/ledger/test_at_once.py, tests/curator/ledger/test_group.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from discreet.curator.ledger import usual_postgres
+from discreet.curator.ledger import usual, usual_postgres
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import Head, chained
@@ -40,7 +39,6 @@ from discreet.curator.ledger.charging import charged
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.statements import LARGEST
 from discreet.curator.ledger.steps import reached
-from discreet.curator.ledger.usual import ANSWER, CHARGE
 from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.noise.source import new_key
 
@@ -52,7 +50,6 @@ __all__ = [
 Write = Callable[["Once", "Reached"], Any]
 """Writes something in one go; None where nothing was written. The caller has all locks."""
 
-_Paid = Sequence[Sequence[int]]
 _NOBODY = (None,) * 5
 
 
@@ -63,11 +60,11 @@ class Reached(Protocol):
     def head(self) -> Head:
         """The last entry."""
 
-    def spent(self, account: int, /) -> Amount:
-        """What an account has spent by then."""
+    def had(self, account: int, /) -> tuple[int, int]:
+        """What an account has spent by then, in units of epsilon or rho and of delta."""
 
-    def follow(self, head: Head, paid: _Paid, /) -> None:
-        """Take down the next head, and what accounts paid to get there."""
+    def follow(self, head: Head, spent: Sequence[tuple[int, int, int]], /) -> None:
+        """Take down the next head, and what accounts have spent by then, each by its number."""
 
 
 class Rising:
@@ -77,131 +74,96 @@ class Rising:
         anchor: the head file as it is.
     """
 
-    __slots__ = ("_anchor", "head", "paid")
+    __slots__ = ("_anchor", "_spent", "head")
 
     def __init__(self, anchor: Anchor) -> None:
         self._anchor, self.head = anchor, anchor.head
-        self.paid: dict[int, Amount] = {}
+        self._spent: dict[int, tuple[int, int]] = {}
 
-    def spent(self, account: int) -> Amount:
+    @property
+    def spent(self) -> dict[int, Amount]:
+        """What those have spent who paid."""
+        return {number: Amount(*spent) for number, spent in self._spent.items()}
+
+    def had(self, account: int) -> tuple[int, int]:
         """What an account will have spent."""
-        found = self.paid.get(account)
-        return self._anchor.spent(account) if found is None else found
+        found = self._spent.get(account)
+        return self._anchor.had(account) if found is None else found
 
-    def follow(self, head: Head, paid: _Paid) -> None:
-        """Take down the next head, and what accounts paid to get there."""
+    def follow(self, head: Head, spent: Sequence[tuple[int, int, int]]) -> None:
+        """Take down the next head, and what accounts have spent by then."""
         self.head = head
-        for number, main, delta in paid:
-            self.paid[number] = self.spent(number) + Amount(main, delta)
+        for number, main, delta in spent:
+            self._spent[number] = main, delta
 
 
-class Once(ABC):
+class Once:
     """Writes in one go, to the log and the head file; None where nothing was written.
 
     Args:
-        database: where the ledger is.
+        put: runs a statement with values; whether it was done.
+        charge: the statement of a charge.
+        answer: that of an answer.
     """
 
-    __slots__ = ("_database",)
+    __slots__ = ("_answer", "_charge", "_put")
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, put: Callable[[str, Any, Any], bool], charge: Any, answer: Any) -> None:
+        self._put, self._charge, self._answer = put, charge, answer
 
     def charge(
-        self, anchor: Reached, claim: Claim, paid: _Paid, body: str, noise: bytes
-    ) -> Head | None:
+        self, at: Reached, claim: Claim, paid: Sequence[tuple[int, int, int]], body: str,
+        noise: bytes,
+    ) -> Head | None:  # fmt: skip
         """Write a charge; at most two pay for it this way."""
         if len(paid) > 2:
             return None
-        last = anchor.head
-        head = _next(last, "reserve", body)
-        values = (
-            head.seq, body, head.hash, claim.policy, last.seq, last.hash, claim.key,
-            claim.digest, claim.canon, claim.size, claim.analyst, noise,
-            *_payer(anchor, *paid[0]), *(_payer(anchor, *paid[1]) if len(paid) > 1 else _NOBODY),
-        )  # fmt: skip
-        if not self._charged(values):
+        last, before = at.head
+        head = Head(last + 1, chained(before, last + 1, "reserve", body))
+        values: list[Any] = [
+            head.seq, body, head.hash, claim.policy, last, before, claim.key, claim.digest,
+            claim.canon, claim.size, claim.analyst, noise,
+        ]  # fmt: skip
+        spent = []
+        for one in paid:
+            number, main, delta = one
+            had = at.had(number)
+            values += one
+            values += had
+            spent.append((number, had[0] + main, had[1] + delta))
+        if len(paid) == 1:
+            values += _NOBODY
+        if not self._put("reserve", self._charge, values):
             return None
-        anchor.follow(head, paid)
+        at.follow(head, spent)
         return head
 
-    def answer(
-        self, anchor: Reached, key: str, charged: int, answer: str, body: str
-    ) -> Head | None:
+    def answer(self, at: Reached, key: str, charged: int, answer: str, body: str) -> Head | None:
         """Write an answer."""
-        last = anchor.head
-        head = _next(last, "done", body)
-        values = (charged, key, answer, head.seq, body, head.hash, last.seq, last.hash)
-        if not self._answered(values):
+        last, before = at.head
+        head = Head(last + 1, chained(before, last + 1, "done", body))
+        values = (charged, key, answer, head.seq, body, head.hash, last, before)
+        if not self._put("store", self._answer, values):
             return None
-        anchor.follow(head, ())
+        at.follow(head, ())
         return head
-
-    @abstractmethod
-    def _charged(self, values: tuple[Any, ...]) -> bool:
-        """Whether a charge was written."""
-
-    @abstractmethod
-    def _answered(self, values: tuple[Any, ...]) -> bool:
-        """Whether an answer was written."""
-
-
-class _InServer(Once):
-    """In PostgreSQL: by one call of a function (`discreet.curator.ledger.usual_postgres`)."""
-
-    __slots__ = ()
-
-    def _charged(self, values: tuple[Any, ...]) -> bool:
-        return self._database.called("reserve", usual_postgres.CHARGE, values)
-
-    def _answered(self, values: tuple[Any, ...]) -> bool:
-        return self._database.called("store", usual_postgres.ANSWER, values)
-
-
-class _InFile(Once):
-    """In SQLite: by one statement that is put into a view (`discreet.curator.ledger.usual`)."""
-
-    __slots__ = ()
-
-    def _charged(self, values: tuple[Any, ...]) -> bool:
-        return self._database.wrote("reserve", CHARGE, values)
-
-    def _answered(self, values: tuple[Any, ...]) -> bool:
-        return self._database.wrote("store", ANSWER, values)
-
-
-class _InTransaction(Once):
-    """In SQLite, by the same statements, within a transaction that somebody else commits."""
-
-    __slots__ = ()
-
-    def _charged(self, values: tuple[Any, ...]) -> bool:
-        return self._database.put(CHARGE, values)
-
-    def _answered(self, values: tuple[Any, ...]) -> bool:
-        return self._database.put(ANSWER, values)
-
-
-def _payer(anchor: Reached, number: int, main: int, delta: int) -> tuple[int, ...]:
-    """Who pays, how much, and what it had spent before."""
-    had = anchor.spent(number)
-    return number, main, delta, had.main, had.delta
-
-
-def _next(last: Head, kind: str, body: str) -> Head:
-    """The head of a log whose last entry is this one."""
-    seq = last.seq + 1
-    return Head(seq, chained(last.hash, seq, kind, body))
 
 
 def once_in(database: Database) -> Once:
-    """What writes in one go, as the database needs it."""
-    return (_InFile if database.is_file else _InServer)(database)
+    """What writes in one go, by a statement that is a transaction: in SQLite one that puts a row
+    into a view (`discreet.curator.ledger.usual`), in PostgreSQL the call of a function
+    (`discreet.curator.ledger.usual_postgres`).
+    """
+    if database.is_file:
+        return Once(database.wrote, usual.CHARGE, usual.ANSWER)
+    return Once(database.called, usual_postgres.CHARGE, usual_postgres.ANSWER)
 
 
 def grouped_in(database: Database) -> Once | None:
-    """What writes several in one transaction; None where that is left to the other way."""
-    return _InTransaction(database) if database.is_file else None
+    """What writes several, by the same statements within a transaction that somebody else commits;
+    None where that is left to the other way.
+    """
+    return Once(database.put, usual.CHARGE, usual.ANSWER) if database.is_file else None
 
 
 def reserve_at_once(
@@ -221,19 +183,19 @@ def reserve_at_once(
         number, main, delta = numbers.get(charge.account), charge.amount.main, charge.amount.delta
         if number is None or not (0 <= main <= LARGEST and 0 <= delta <= LARGEST):
             return None
-        paid.append([number, main, delta])
+        paid.append((number, main, delta))
         payers.add(number)
     if not paid or len(payers) != len(paid) or not 0 <= claim.size <= LARGEST:
         return None
     noise = new_key()
     body = charged(claim, paid, now(), noise=noise)
 
-    def write(once: Once, anchor: Reached) -> Pending | None:
+    def write(once: Once, at: Reached) -> Pending | None:
         reached("in reserve")
-        head = once.charge(anchor, claim, paid, body, noise)
+        head = once.charge(at, claim, paid, body, noise)
         if head is None:
             return None
-        return Pending(claim.key, noise, head.seq, head.hash, resumed=False, paid=claim.charges)
+        return Pending(claim.key, noise, head.seq, head.hash, False, "", False, claim.charges)  # noqa: FBT003
 
     return write
 
@@ -241,10 +203,10 @@ def reserve_at_once(
 def store_at_once(key: str, answer: str, body: str, paid: Charged) -> Write:
     """Prepare to put an answer in and the noise key out, under a charge of this process."""
 
-    def write(once: Once, anchor: Reached) -> Done | None:
+    def write(once: Once, at: Reached) -> Done | None:
         reached("in store")
-        if once.answer(anchor, key, paid.seq, answer, body) is None:
+        if once.answer(at, key, paid.seq, answer, body) is None:
             return None
-        return Done(key, answer, paid.seq, paid.hash, analyst=paid.analyst)
+        return Done(key, answer, paid.seq, paid.hash, "", paid.analyst)
 
     return write

@@ -13,7 +13,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
 from typing import Any, NamedTuple
@@ -98,17 +97,26 @@ def canonical(values: Mapping[str, Any]) -> str:
 _LENGTH = Struct(">Q").pack
 
 
-@lru_cache(maxsize=64)
-def _told(text: str) -> bytes:
-    """A word of which there are few, with its length."""
-    return _LENGTH(len(text.encode())) + text.encode()
+class _Told(dict[str, bytes]):
+    """Words of which there are few, each with its length."""
+
+    def __missing__(self, word: str) -> bytes:
+        raw = word.encode()
+        made = _LENGTH(len(raw)) + raw
+        if len(self) < _WORDS:
+            self[word] = made
+        return made
+
+
+_WORDS = 64
+_KINDS = _Told()
 
 
 def chained(before: str, seq: int, kind: str, body: str) -> str:
     """The hash of an entry, from that of the one before it."""
     number, text = b"%d" % seq, body.encode()
     parts = (
-        bytes.fromhex(before), _LENGTH(len(number)), number, _told(kind), _LENGTH(len(text)), text,
+        bytes.fromhex(before), _LENGTH(len(number)), number, _KINDS[kind], _LENGTH(len(text)), text,
     )  # fmt: skip
     return sha256(b"".join(parts)).hexdigest()
 

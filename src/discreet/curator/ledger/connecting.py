@@ -96,7 +96,12 @@ class failing:  # noqa: N801 - reads as a function where it is used
     def __exit__(
         self, _: type[BaseException] | None, error: BaseException | None, _at: TracebackType | None
     ) -> None:
-        if error is not None and isinstance(error, failures()):
+        if error is not None:
+            self.tell(error)
+
+    def tell(self, error: BaseException) -> None:
+        """Raise it as LedgerError, if a database failed."""
+        if isinstance(error, failures()):
             words = f"the ledger {self._what} ({_words(error)}); nothing was sent"
             raise LedgerError(words) from error
 

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from discreet.curator.ledger import forks
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.compiled import Placed, Statement, Texts
 from discreet.curator.ledger.connecting import (
@@ -74,7 +75,7 @@ class Database:
         self.address = str(Path(address).absolute()) if self.is_file else address
         self._statements: dict[int, Statement] = {}
         self.texts = Texts(self)
-        self._lock: Any = threading.RLock()  # taken once by each: it knows who has it
+        self.lock: Any = threading.RLock()  # taken once by each: it knows who has it
         self._let_go = False
         self._raw: Any = None
         self._glancing = threading.Lock()
@@ -92,7 +93,7 @@ class Database:
         self.insist_open()
         self._engine = sqlite(self.address) if self.is_file else postgres(self.address)
         self.dialect = self._engine.dialect
-        self.process = os.getpid()
+        self._forks = forks.count
         with failing("could not be opened"):
             self._pooled = self._engine.raw_connection()
         self._raw = self._pooled.driver_connection
@@ -128,7 +129,7 @@ class Database:
         SQLite's driver does not survive it that a connection is closed while it runs a statement.
         """
         self._closed = True
-        with failing("could not be closed"), self._lock, self._glancing:
+        with failing("could not be closed"), self.lock, self._glancing:
             self._drop()
 
     def insist_open(self) -> None:
@@ -143,11 +144,11 @@ class Database:
         """
         self.insist_open()
         self.outside()
-        return self._lock
+        return self.lock
 
     def outside(self) -> None:
         """LedgerError where this thread is in the middle of a transaction."""
-        if self._lock._is_owned():  # noqa: SLF001 - what a condition asks, too
+        if self.lock._is_owned():  # noqa: SLF001 - what a condition asks, too
             raise LedgerError("the ledger is in the middle of a transaction; nothing was changed")
 
     def writing(self) -> _Transaction:
@@ -228,10 +229,10 @@ class Database:
         self._committed = True
 
     def _same(self) -> None:
-        if self.process != os.getpid():
+        if self._forks != forks.count:
             raise LedgerError("a transaction belongs to the process that began it")
 
-    def wrote(self, name: str, placed: Placed, values: tuple[Any, ...]) -> bool:
+    def wrote(self, name: str, placed: Placed, values: Sequence[Any]) -> bool:
         """Run one statement as a transaction of a file, which is on the disk when it returns.
 
         Whether it was written: not if the database refused it. The caller has the `turn`.
@@ -241,7 +242,8 @@ class Database:
             placed: the statement, one of `discreet.curator.ledger.usual`.
             values: by place.
         """
-        self.prepare()
+        if self._usual is None:
+            self.prepare()
         self._same()
         passed("before the commit of", (name,))
         try:
@@ -264,7 +266,7 @@ class Database:
                 made.execute(text)
             self._usual = made
 
-    def put(self, placed: Placed, values: tuple[Any, ...]) -> bool:
+    def put(self, _name: str, placed: Placed, values: Sequence[Any]) -> bool:
         """Run one of these statements within a transaction that was begun; whether it was done."""
         try:
             self._usual.execute(self.texts[placed], values)
@@ -280,7 +282,7 @@ class Database:
         cursor.execute(found.text, values)
         return cursor
 
-    def called(self, name: str, call: Call, values: tuple[Any, ...]) -> bool:
+    def called(self, name: str, call: Call, values: Sequence[Any]) -> bool:
         """Run one call as a transaction of a server, which is on the disk when it returns.
 
         Whether it was written: not if the function or the database refused it, or if there is no
@@ -370,8 +372,8 @@ class Database:
 
     def before_fork(self) -> None:
         """Wait for the threads and let go of the connection; not in the middle of a transaction."""
-        if not self._lock._is_owned():  # noqa: SLF001 - what a condition asks, too
-            self._lock.acquire()
+        if not self.lock._is_owned():  # noqa: SLF001 - what a condition asks, too
+            self.lock.acquire()
             self._glancing.acquire()
             self._let_go = True
             with suppress(LedgerError), failing("could not be closed"):
@@ -382,7 +384,7 @@ class Database:
         if self._let_go:  # by this thread: it has the lock in either case
             self._let_go = False
             self._glancing.release()
-            self._lock.release()
+            self.lock.release()
 
 
 _OPEN: weakref.WeakSet[Database] = weakref.WeakSet()

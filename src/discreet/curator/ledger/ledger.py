@@ -5,7 +5,6 @@ Tested by tests/curator/ledger/test_ledger.py
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,13 +14,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet import private
+from discreet.curator.ledger import forks, unfinished
 from discreet.curator.ledger import tables as t
-from discreet.curator.ledger import unfinished
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.at_once import (
-    Once,
-    Reached,
     Rising,
     Write,
     grouped_in,
@@ -51,7 +48,7 @@ __all__ = ["Ledger", "head_path"]
 
 
 _WRITTEN = failing("could not be written")
-_SECOND, _NOTHING = timedelta(seconds=1), timedelta()
+_SECOND, _NEVER = timedelta(seconds=1), datetime.min.replace(tzinfo=UTC)
 REMEMBERED = 1024
 """So many charges are remembered until their answers come; the others are looked up."""
 
@@ -124,12 +121,12 @@ class Ledger(Reading):
 
     def _connect(self) -> None:
         self._anchor: Anchor | None = None
-        self._last = (datetime.min.replace(tzinfo=UTC), "")
+        self._last = (_NEVER, _NEVER, "")
         self._group = Group(self._together, self._alone)
         self._known: tuple[Head, dict[str, Balance]] | None = None
         self._charged: dict[str, Charged] = {}
         self._numbers: dict[str, int] = {}
-        self._process = os.getpid()
+        self._forks = forks.count
         if not is_postgres(self.address):
             if not Path(self.address).is_file():
                 raise LedgerError(
@@ -226,10 +223,11 @@ class Ledger(Reading):
         rising, got = Rising(anchor), []
         with self._database.writing():
             for member in members:
-                got.append(self._go(self._grouped, rising, member.write))
+                got.append(member.write(self._grouped, rising))
                 if got[-1] is None:
+                    self._known = None  # something is unusual: the accounts are looked at
                     return False
-            self._committed(members, anchor, rising.head, rising.paid)
+            self._committed(members, anchor, rising.head, rising.spent)
         for member, found in zip(members, got, strict=True):
             member.get(found)
         return True
@@ -237,30 +235,29 @@ class Ledger(Reading):
     def _at_once(self, member: Member, anchor: Anchor) -> bool:
         """Write who waits alone in one go, where that is enough; whether it was."""
         try:
-            with _WRITTEN:
-                return member.at_once(partial(self._whole, member.name, anchor))
+            return member.at_once(partial(self._whole, member.name, anchor))
         except BaseException as error:
             tell_failed([member], error)
             raise
 
     def _alone(self, name: str, write: Write) -> Any:
         """Write in one go; None if that did not do."""
-        with self._database.turn():
+        with self._database.lock:  # it is not this thread's: that was asked before
             anchor = self._written_in()
-            with anchor, _WRITTEN:
+            with anchor:
                 return self._whole(name, anchor, write)
 
     def _whole(self, name: str, anchor: Anchor, write: Write) -> Any:
         """Write in one go, up to the head file."""
-        got = self._go(self._once, anchor, write)
-        if got is not None:
-            passed("after the head of", (name,))
-        return got
-
-    def _go(self, once: Once, at: Reached, write: Write) -> Any:
-        got = write(once, at)
+        try:
+            got = write(self._once, anchor)
+        except Exception as error:
+            _WRITTEN.tell(error)
+            raise
         if got is None:
             self._known = None  # something is unusual: the accounts are looked at
+        else:
+            passed("after the head of", (name,))
         return got
 
     def _remember(self, made: Pending, analyst: str) -> None:
@@ -293,7 +290,8 @@ class Ledger(Reading):
     def _written_in(self) -> Anchor:
         """The head file, of this process."""
         self._database.insist_open()  # it may have been closed while this waited
-        self._own()
+        if self._forks != forks.count:
+            self._own()
         if self._anchor is None:
             raise LedgerError("this ledger was opened without its head file: it can be read only")
         return self._anchor
@@ -312,8 +310,8 @@ class Ledger(Reading):
 
     def _own(self) -> None:
         """A forked child opens the head file for itself: locks go with the opening."""
-        if self._process != os.getpid():
-            self._process = os.getpid()
+        if self._forks != forks.count:
+            self._forks = forks.count
             if self._anchor is not None:
                 self._anchor.close()
                 self._open_anchor()
@@ -375,11 +373,11 @@ class Ledger(Reading):
 
     def now(self) -> str:
         """The time, for the log."""
-        at, (second, said) = self._clock(), self._last
-        if not _NOTHING <= at - second < _SECOND:
-            second = at.replace(microsecond=0)
-            said = second.isoformat()
-            self._last = second, said
+        at, (begin, end, said) = self._clock(), self._last
+        if not begin <= at < end:
+            begin = at.replace(microsecond=0)
+            said = begin.isoformat()
+            self._last = begin, begin + _SECOND, said
         return said
 
     def jot(self, statement: Any, /, **values: Any) -> None:

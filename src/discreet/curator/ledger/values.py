@@ -6,13 +6,15 @@ Tested by tests/curator/ledger/test_ledger.py, tests/curator/ledger/test_values.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from discreet.curator.ledger.amounts import Accounting, Amount
 from discreet.errors import ParameterError
 
 __all__ = ["Account", "Charge", "Charged", "Claim", "Done", "Pending"]
+
+_NO_INFO: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,7 @@ class Charged(NamedTuple):
     analyst: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Pending:
+class Pending(NamedTuple):
     """A question that is charged and not answered yet.
 
     Attributes:
@@ -128,14 +129,22 @@ class Pending:
     resumed: bool
     of: str = ""
     failed: bool = False
-    paid: tuple[Charge, ...] = field(default=(), compare=False)
+    paid: tuple[Charge, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Pending {self.key!r}: charged in entry {self.seq}>"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pending) and self[:-1] == other[:-1]
 
-@dataclass(frozen=True, slots=True)
-class Done:
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:-1])
+
+
+class Done(NamedTuple):
     """An answer from the store.
 
     Attributes:
@@ -160,8 +169,21 @@ class Done:
     hash: str
     hit: str = ""
     analyst: str = ""
-    at: str = field(default="", compare=False)
-    info: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    canon: str = field(default="", compare=False)
-    paid: tuple[Charge, ...] = field(default=(), compare=False)
-    failed: bool = field(default=False, compare=False)
+    at: str = ""
+    info: Mapping[str, Any] = _NO_INFO
+    canon: str = ""
+    paid: tuple[Charge, ...] = ()
+    failed: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Done) and self[:_WHICH] == other[:_WHICH]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:_WHICH])
+
+
+_WHICH = Done._fields.index("at")
+"""So many values say which answer it is; the others tell more of it."""
