@@ -80,7 +80,7 @@ def test_what_comes_of_a_question_is_stored_at_its_moment(curator, clock, monkey
     """A search and its question, of which each takes no time, or nearly all that it has."""
     engine, ledger = curator._part("payroll", None).engine, curator.ledger
     given, stored = [], []
-    run, store = type(engine).run, type(ledger).store
+    run, store = type(engine).run, type(ledger).storing
 
     def slow(self, *what, seconds=None, **more):
         given.append(seconds)
@@ -92,7 +92,7 @@ def test_what_comes_of_a_question_is_stored_at_its_moment(curator, clock, monkey
         return store(self, *what, **more)
 
     monkeypatch.setattr(type(engine), "run", slow)
-    monkeypatch.setattr(type(ledger), "store", storing)
+    monkeypatch.setattr(type(ledger), "storing", storing)
     curator.pace = Pace(100)
     curator.ask(SUM, epsilon="0.5", analyst="alice")
     assert given == pytest.approx([27, 30])

@@ -159,7 +159,7 @@ def test_one_question_of_a_key_and_so_many_of_an_asker_at_once(hasty, monkeypatc
     access, service = hasty.service.access, hasty.service
     for number in range(3):
         hasty.keys[f"alice {number}"] = access.make_key("alice", by="tests")
-    may, inner, running_now, most = threading.Event(), service.ask, [], []
+    may, inner, running_now, most = threading.Event(), service.steps, [], []
 
     def held(*given, **more):
         running_now.append(1)
@@ -168,7 +168,7 @@ def test_one_question_of_a_key_and_so_many_of_an_asker_at_once(hasty, monkeypatc
         running_now.pop()
         return inner(*given, **more)
 
-    monkeypatch.setattr(service, "ask", held)
+    monkeypatch.setattr(service, "steps", held)
     seen = {}
 
     def ask(who):
@@ -201,14 +201,14 @@ def test_one_question_of_a_key_and_so_many_of_an_asker_at_once(hasty, monkeypatc
 
 
 def test_who_has_gone_keeps_no_place(hasty, monkeypatch):
-    came, may, inner = threading.Event(), threading.Event(), hasty.service.ask
+    came, may, inner = threading.Event(), threading.Event(), hasty.service.steps
 
     def held(*given, **more):
         came.set()
         assert may.wait(30)
         return inner(*given, **more)
 
-    monkeypatch.setattr(hasty.service, "ask", held)
+    monkeypatch.setattr(hasty.service, "steps", held)
     with connected(hasty) as wire:
         wire.say(request(hasty))
         assert came.wait(30)
@@ -218,16 +218,16 @@ def test_who_has_gone_keeps_no_place(hasty, monkeypatch):
 
 
 def test_a_thread_that_is_ended_ends_the_connection_alone(hasty, monkeypatch):
-    inner = hasty.service.ask
+    inner = hasty.service.steps
 
     def ended(*_, **__):
         raise SystemExit
 
-    monkeypatch.setattr(hasty.service, "ask", ended)
+    monkeypatch.setattr(hasty.service, "steps", ended)
     with connected(hasty) as wire:
         wire.say(request(hasty))
         assert wire.ended()
-    monkeypatch.setattr(hasty.service, "ask", inner)
+    monkeypatch.setattr(hasty.service, "steps", inner)
     assert hasty.ask(epsilon="0.01").status == 200
 
 

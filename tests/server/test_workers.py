@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from discreet.server.workers import Workers
+from discreet.server.workers import Back, Workers
 
 
 def test_all_is_done_and_the_loop_goes_on():
@@ -73,20 +73,21 @@ def test_the_end_waits_for_what_was_handed_over():
 
 def test_the_loop_is_woken_once_for_all_that_is_done_by_then(monkeypatch):
     async def run():
-        loop, workers, told, woken = asyncio.get_running_loop(), Workers(1), [], []
+        loop, back, told, woken = asyncio.get_running_loop(), Back(), [], []
         wake = loop.call_soon_threadsafe
         monkeypatch.setattr(loop, "call_soon_threadsafe", lambda f: woken.append(f) or wake(f))
-        for turn in range(2):  # and again, once it has heard
-            done = threading.Event()
+
+        def work():
             for number in range(5):
-                workers.put(lambda: None, lambda _, n=number: told.append(n))
-            workers.put(done.set, told.append)
-            workers.put(lambda: None, told.append)
-            assert done.wait(30)  # the loop hears of nothing meanwhile
-            await workers.run(lambda: None)
-            assert told[7 * turn :] == [0, 1, 2, 3, 4, None, None]
-            assert 1 <= len(woken) <= 3 * (turn + 1)
-        workers.end()
+                back.tell(lambda _, n=number: told.append(n), None)
+
+        for turn in range(1, 3):  # and again, once it has heard
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join(30)  # the loop hears of nothing meanwhile
+            assert len(woken) == turn
+            await asyncio.sleep(0)
+            assert told == [0, 1, 2, 3, 4] * turn
 
     asyncio.run(run())
 
@@ -99,12 +100,12 @@ def test_none_that_is_told_keeps_it_from_the_others():
 
     async def run():
         asyncio.get_running_loop().set_exception_handler(lambda _, about: seen.append(about))
-        workers = Workers(2)
+        back, failure = Back(), ZeroDivisionError()
         for over in (wrong, told.append, wrong, told.append):
-            workers.put(lambda: 1 / 0, over)
-        workers.end()
-        await asyncio.sleep(0.01)
+            back.tell(over, failure)
+        await asyncio.sleep(0)
+        return failure
 
-    asyncio.run(run())
-    assert [type(one) for one in told] == [ZeroDivisionError] * 2
+    failure = asyncio.run(run())
+    assert told == [failure] * 2
     assert [str(about["exception"]) for about in seen] == ["x", "x"]

@@ -15,7 +15,7 @@ Tested by tests/curator/test_curator.py, tests/curator/test_alike.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -48,6 +48,7 @@ from discreet.curator.free import Free
 from discreet.curator.gradual import finer_answer, finer_keys
 from discreet.curator.kept import Cells, Kept
 from discreet.curator.ledger.amounts import NOTHING, Amount, cost_of
+from discreet.curator.ledger.group import Member
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import opened_or_made, register, retire
 from discreet.curator.ledger.steps import reached
@@ -78,6 +79,8 @@ __all__ = ["OWNER", "Curator"]
 
 Making = Callable[[Pending, Answering], tuple[Release, Cells | None]]
 """Makes the answer to what was charged."""
+Steps = Generator[Member, None, Record]
+"""Stops where something has to be written, and goes on when it is."""
 
 
 class Curator(Free, Publications):
@@ -228,6 +231,26 @@ class Curator(Free, Publications):
             with_what_is_left: if the rest does not suffice, ask for less.
             search_again: what has to be found, and was found before, is found and paid again.
         """
+        return self.ledger.through(
+            self.steps(
+                question, analyst=analyst, dataset=dataset, block=block, epsilon=epsilon,
+                delta=delta, rho=rho, within=within, rows=rows, column=column, key=key,
+                with_what_is_left=with_what_is_left, search_again=search_again,
+            )
+        )  # fmt: skip
+
+    def steps(  # noqa: PLR0913 - the words of `ask`
+        self, question: Question, /, *, analyst: str | None = None, dataset: str | None = None,
+        block: str | None = None, epsilon: Exact | None = None, delta: Exact | None = None,
+        rho: Exact | None = None, within: Exact | None = None, rows: Exact | None = None,
+        column: str | None = None, key: str | None = None, with_what_is_left: bool = False,
+        search_again: bool = False,
+    ) -> Steps:  # fmt: skip
+        """The same, in steps: it stops where the ledger has to write something for it.
+
+        Who goes through the steps of several questions (each of a curator of its own) has what they
+        stop at written together (`Ledger.write`), before each goes on.
+        """
         asking = self._asking(question, dataset, block)
         family = self.policy.families[asking.dataset.family]
         who = OWNER if analyst is None else self._known(analyst)
@@ -254,13 +277,17 @@ class Curator(Free, Publications):
         target = wanted(plan, asking.schema)
         plan = unpriced(plan)  # the price is no part of it
         try:
-            return self._answer(asking, family, who, plan, target, named, chosen=key is not None)
+            return (
+                yield from self._answer(
+                    asking, family, who, plan, target, named, chosen=key is not None
+                )
+            )
         except BudgetExceededError as refusal:
             smaller = None  # where the asker may not know what is left
             if refusal.left is not None:
                 smaller = self._coarser(asking, family, who, plan, target)
             if with_what_is_left and smaller is not None:
-                return self._answer(asking, family, who, plan, smaller, named)
+                return (yield from self._answer(asking, family, who, plan, smaller, named))
             level, offer = self.policy.defaults.confidence, None
             if smaller is not None:
                 offer = offered(asking, plan, smaller, confidence=level)
@@ -269,17 +296,21 @@ class Curator(Free, Publications):
     def _answer(
         self, asking: Asking, family: Family, who: str, plan: Plan, target: Target, key: str, *,
         chosen: bool = False,
-    ) -> Record:  # fmt: skip
+    ) -> Steps:  # fmt: skip
         priced, statement = asking.priced(plan, target)
         cost = _cost(priced, family)
         asking.engine.ping()
         sql = question_sql(priced)
         claim = self._claims(asking, priced, who, cost).claim(sql, key, named=chosen)
         if not claim.public and can_be_coarser(priced):
+            claim = claim._replace(finer=None)  # they are looked for where there are any
+
+        def finer(claim: Claim) -> Claim:
             stored = self.ledger.finer(claim.canon, claim.size)
-            finer = finer_keys(stored, asking, priced)
-            claim = claim._replace(finer=finer) if finer else claim
-        return self._settled(claim, asking, partial(self._made, asking, (priced, statement), sql))
+            return claim._replace(finer=finer_keys(stored, asking, priced))
+
+        make = partial(self._made, asking, (priced, statement), sql)
+        return (yield from self._settled(claim, asking, make, finer))
 
     def _claims(self, asking: Asking, priced: Priced, who: str, cost: Amount) -> Claims:
         """Makes the claims for questions that differ in what WHERE says."""
@@ -292,9 +323,24 @@ class Curator(Free, Publications):
             return make()
         return priced.once(("claims", who), make)
 
-    def _settled(self, claim: Claim, asking: Asking, make: Making) -> Record:
-        """Charge, compute, store, hand out; or hand out what is stored already."""
-        found = self._reserve(claim, asking)
+    def _settled(
+        self, claim: Claim, asking: Asking, make: Making,
+        finer: Callable[[Claim], Claim] = lambda claim: claim,
+    ) -> Steps:  # fmt: skip
+        """Charge, compute, store, hand out; or hand out what is stored already.
+
+        Args:
+            claim: what is charged.
+            asking: what is asked.
+            make: makes the answer.
+            finer: looks for better answers that it can be made of, and claims it with them.
+        """
+        found = None
+        while found is None:
+            charge = self.ledger.reserving(claim)
+            yield charge
+            found = self._charged(charge, claim, asking)
+            claim = finer(claim) if found is None else claim
         if isinstance(found, Done):
             insist_no_failure(claim.analyst, failed=found.failed)
             return self._handed_out(own_record(found), claim)
@@ -306,12 +352,14 @@ class Curator(Free, Publications):
         text = Kept(record, cells).to_text()
         failed = found.failed or bool(answering.faults)
         self.pace.hold()
-        done = self.ledger.store(claim.key, text, failed=failed)
+        answer = self.ledger.storing(claim.key, text, failed=failed)
+        yield answer
+        done = answer.result()
         reached("before send")
         insist_no_failure(claim.analyst, failed=failed)
         if done.answer != text:  # somebody else went on with it, and was faster
             record = Kept.from_text(done.answer).record
-        return self._handed_out(record, claim)
+        return record if found.first else self._handed_out(record, claim)
 
     def _published(
         self, decide: Callable[[Asking], Decided[Any]], *, analyst: str | None, dataset: str | None,
@@ -336,7 +384,7 @@ class Curator(Free, Publications):
             source = KeyedSource(charged.noise)
             return wanted.released(answering, source, confidence=level, at=at), None
 
-        return self._settled(claim, asking, make)
+        return self.ledger.through(self._settled(claim, asking, make))
 
     def _decided(
         self, asking: Asking, decide: Callable[[Asking], Decided[Any]], analyst: str | None
@@ -370,11 +418,20 @@ class Curator(Free, Publications):
         return release, None if noisy is None else Cells(priced.target, noisy)
 
     def _reserve(self, claim: Claim, asking: Asking) -> Pending | Done:
-        """Charge; an analyst who is refused learns of accounts that others share what the policy
-        lets them know.
+        charge = self.ledger.reserving(claim)
+        self.ledger.write((charge,))
+        found = self._charged(charge, claim, asking)
+        assert found is not None  # noqa: S101 - it says that it cannot be made of others
+        return found
+
+    def _charged(self, charge: Member, claim: Claim, asking: Asking) -> Pending | Done | None:
+        """What came of a charge, if that is decided.
+
+        An analyst who is refused learns of accounts that others share what the policy lets them
+        know.
         """
         try:
-            found = self.ledger.reserve(claim)
+            found: Pending | Done | None = charge.result()
         except BudgetExceededError as refusal:
             asked, who = refusal.asked, claim.analyst
             if who == OWNER or not isinstance(asked, Amount):
@@ -383,7 +440,8 @@ class Curator(Free, Publications):
             if not asked.within(accounts[f"{asking.account}@{who}"].left):
                 raise
         else:
-            self.paid += found.paid[0].amount if found.paid else NOTHING  # the asker's is first
+            if found is not None and found.paid:
+                self.paid += found.paid[0].amount  # the asker's is first
             return found
         family = self.policy.families[asking.dataset.family]
         raise short_of_people(asked, accounts[asking.account], tells_rest=family.tells_rest)

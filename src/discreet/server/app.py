@@ -28,6 +28,7 @@ from discreet.server.api import (
     releases,
 )
 from discreet.server.api.statuses import statuses
+from discreet.server.batches import Batches
 from discreet.server.guard import Guard
 from discreet.server.identity import Anyone, checked_routes, service_of
 from discreet.server.lane import Lane
@@ -61,19 +62,15 @@ def make_app(service: Service, together: Together | None = None) -> Guard:
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
-        workers, part = service.settings.workers, service.settings.part
-        wait = service.settings.longest_wait
-        share = max(workers - 1, 1)  # with however many keys: others find a worker, too
-        app.state.places = Turns(workers, each=share, line=part(64), longest=wait)
-        app.state.turns = Turns(2 * workers, each=part(2), line=part(8), longest=wait)
-        app.state.workers = Workers(workers)
+        threads = _threads(app, service)
         await asyncio.to_thread(service.warm)
         app.state.ready = True
         try:
             yield
         finally:
             app.state.ready = False
-            app.state.workers.end()
+            for one in threads:
+                one.end()
             service.close()
 
     app = _bare(living)
@@ -90,6 +87,18 @@ def make_app(service: Service, together: Together | None = None) -> Guard:
     guard = app.state.guard = Guard(app, service.settings)
     guard.lane = Lane(guard, app.state, partial(_failed_at, service))
     return guard
+
+
+def _threads(app: FastAPI, service: Service) -> tuple[Workers, Batches]:
+    """What answers questions, and who may hand them to it."""
+    workers, part = service.settings.workers, service.settings.part
+    wait = service.settings.longest_wait
+    share = max(workers - 1, 1)  # with however many keys: others find a worker, too
+    app.state.places = Turns(workers, each=share, line=part(64), longest=wait)
+    app.state.turns = Turns(2 * workers, each=part(2), line=part(8), longest=wait)
+    app.state.workers = Workers(workers)
+    app.state.batches = Batches(workers, service.ledger.write)
+    return app.state.workers, app.state.batches
 
 
 def _bare(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None) -> FastAPI:

@@ -15,7 +15,7 @@ import math
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -28,6 +28,7 @@ from discreet.curator.claims import OWNER, record_of
 from discreet.curator.curator import Curator
 from discreet.curator.faults import note_fault
 from discreet.curator.joins import Joins
+from discreet.curator.ledger.group import Member
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.listing import released
 from discreet.curator.ledger.values import Account
@@ -311,11 +312,17 @@ class Service:
             schema = curator.declared(at["dataset"], block=at["block"], analyst=analyst)
             counted(schema, axes_of(columns, said["bins"], said["ranges"]), said["where"])
 
-    def ask(
+    def ask(self, *asked: Any, **wanted: Any) -> tuple[Record, int]:
+        """What comes of the steps of a question."""
+        return self.ledger.through(self.steps(*asked, **wanted))
+
+    def steps(
         self, who: Credential, question: str, where: dict[str, Any], *,
         pace: Pace = UNHURRIED, read: Callable[[], None] = lambda: None, **wanted: Any,
-    ) -> tuple[Record, int]:  # fmt: skip
+    ) -> Generator[Member, None, tuple[Record, int]]:  # fmt: skip
         """Charge, run and store a question; its record, and how many groups it is public to have.
+
+        It stops where the ledger has to write something for it.
 
         Args:
             who: asks.
@@ -331,7 +338,7 @@ class Service:
             read()
             curator.pace = pace
             analyst = None if asker == OWNER else asker
-            record = curator.ask(question, analyst=analyst, **at, **wanted)
+            record = yield from curator.steps(question, analyst=analyst, **at, **wanted)
             groups = _groups(curator, question, {**at, "analyst": analyst})
         return self.shown(who, record), len(record.release) if groups is None else groups
 

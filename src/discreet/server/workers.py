@@ -15,10 +15,42 @@ from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 
-__all__ = ["Over", "Workers"]
+__all__ = ["Back", "Over", "Workers"]
 
 Over = Callable[[BaseException | None], None]
 """Told in the loop that something is done, and what it raised."""
+
+
+class Back:
+    """The way back to the event loop, from any thread. Made in the loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._done: deque[tuple[Over, BaseException | None]] = deque()
+        self._woken = False
+
+    def tell(self, over: Over, failure: BaseException | None) -> None:
+        """Have the loop told that something is done."""
+        self._done.append((over, failure))
+        if not self._woken:
+            self._woken = True
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                self._loop.call_soon_threadsafe(self._hear)
+
+    def _hear(self) -> None:
+        """Tell, in the loop, of all that is done.
+
+        Who has seen `_woken` set has added what it did before, and that is told of here: it is
+        taken back first.
+        """
+        self._woken = False
+        while self._done:
+            over, failure = self._done.popleft()
+            try:
+                over(failure)
+            except Exception as error:  # noqa: BLE001 - one of them is no matter to the others
+                told = {"message": "what a question's end calls has failed", "exception": error}
+                self._loop.call_exception_handler(told)
 
 
 class Workers:
@@ -29,10 +61,8 @@ class Workers:
     """
 
     def __init__(self, many: int) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._back = asyncio.get_running_loop(), Back()
         self._jobs: SimpleQueue[tuple[Callable[[], None], Over] | None] = SimpleQueue()
-        self._done: deque[tuple[Over, BaseException | None]] = deque()
-        self._woken = False
         self._threads = [
             threading.Thread(target=self._work, name=f"question_{number}", daemon=True)
             for number in range(many)
@@ -40,17 +70,13 @@ class Workers:
         for one in self._threads:
             one.start()
 
-    def put(self, work: Callable[[], None], over: Over) -> None:
-        """Have one of them do something; `over` is called in the loop once it is done."""
-        self._jobs.put((work, over))
-
     async def run(self, work: Callable[[], None]) -> None:
         """Have one of them do something, and wait for it; what it raises is raised here.
 
         Who does not wait any longer leaves it to be done nevertheless.
         """
         done: asyncio.Future[None] = self._loop.create_future()
-        self.put(work, partial(_tell, done))
+        self._jobs.put((work, partial(_tell, done)))
         await done
 
     def end(self) -> None:
@@ -68,27 +94,8 @@ class Workers:
                 work()
             except BaseException as error:  # noqa: BLE001 - for who waits
                 failure = error
-            self._done.append((over, failure))
-            if not self._woken:
-                self._woken = True
-                with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                    self._loop.call_soon_threadsafe(self._hear)
+            self._back.tell(over, failure)
             del job, work, over, failure  # held by nobody while this one waits
-
-    def _hear(self) -> None:
-        """Tell, in the loop, of all that is done.
-
-        Who has seen `_woken` set has added what it did before, and that is told of here: it is
-        taken back first.
-        """
-        self._woken = False
-        while self._done:
-            over, failure = self._done.popleft()
-            try:
-                over(failure)
-            except Exception as error:  # noqa: BLE001 - one of them is no matter to the others
-                told = {"message": "what a question's end calls has failed", "exception": error}
-                self._loop.call_exception_handler(told)
 
 
 def _tell(done: asyncio.Future[None], failure: BaseException | None) -> None:

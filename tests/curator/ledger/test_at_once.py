@@ -63,6 +63,44 @@ def test_it_writes_what_a_transaction_writes(place, monkeypatch):
     assert {k for k in one if one[k] != other[k]} == {"key", "digest", "canon", "answer", "seq"}
 
 
+def test_who_is_the_first_to_ask_knows_it(either):
+    """Whatever is there of the same question: one that waits, one of another size, a failure."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("before"))
+        assert ledger.reserve(claim("a")).first
+        assert not ledger.reserve(claim("a")).first  # its own key again
+        for number, size in enumerate((UNIT // 2, UNIT, 2 * UNIT)):  # it waits
+            for who in ("ann", "bob"):
+                got = ledger.reserve(claim(f"{number} {who}", canon="a", size=size, analyst=who))
+                assert isinstance(got, Pending)
+                assert not got.first
+        ledger.store(ledger.reserve(claim("wrong")).key, "nothing", failed=True)
+        assert not ledger.reserve(claim("again", canon="wrong", size=2 * UNIT)).first
+        assert ledger.reserve(claim("b")).first
+        slowly(ledger)
+        assert not ledger.reserve(claim("c")).first  # nobody has looked
+        verified(ledger)
+
+
+def test_better_answers_are_looked_for_where_there_are_any(either):
+    """Who has not looked yet is charged nothing, and told so; all others are charged."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("fine", size=2 * UNIT))
+        spent = ledger.accounts["staff"].spent
+        coarse = claim("coarse", canon="fine", analyst="bob")
+        for _ in range(2):
+            assert ledger.reserve(replace(coarse, finer=None)) is None
+        assert ledger.accounts["staff"].spent == spent
+        assert ledger.head.seq == ledger.entries()[-1].seq
+        made = ledger.reserve(replace(coarse, finer=("fine",)))
+        assert made.of == "fine"
+        assert ledger.accounts["staff"].spent == spent
+        other = ledger.reserve(replace(claim("more", canon="fine", size=3 * UNIT), finer=None))
+        assert isinstance(other, Pending)
+        assert ledger.reserve(replace(claim("new"), finer=None)).first
+        Checker(either).look(ledger)
+
+
 def unusual_key(ledger, place):
     ask(ledger, place, claim("a"))
     with pytest.raises(LedgerError, match="another question"):

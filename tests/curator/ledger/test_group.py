@@ -107,6 +107,13 @@ class Gathering:
         return [self.outcomes[n] for n in range(len(threads))]
 
 
+def do(group, name, act, write=None):
+    """Have one thing written; what it returns."""
+    member = Member(name, act, write)
+    group.write((member,))
+    return member.result()
+
+
 def reserving(ledger, *names, **more):
     return [lambda name=name: ledger.reserve(claim(name, **more)) for name in names]
 
@@ -168,7 +175,7 @@ def test_who_is_refused_in_a_group_and_written_alone_is_not_refused(place):
     with place.new(total=3) as ledger:
         ask(ledger, place, claim("first"))
         taking, changing = (
-            lambda act=act: ledger._group.do("reserve", act) for act in (at_first, late)
+            lambda act=act: do(ledger._group, "reserve", act) for act in (at_first, late)
         )
         a, c = reserving(ledger, *"ac")
         got = Gathering().run(a, taking, c, changing)
@@ -300,7 +307,7 @@ def test_a_refusal_that_comes_too_late_takes_back_what_it_changed(either):
 
     with either.new() as ledger:
         a, b, c = reserving(ledger, *"abc")
-        got = Gathering().run(a, b, lambda: ledger._group.do("reserve", late), c)
+        got = Gathering().run(a, b, lambda: do(ledger._group, "reserve", late), c)
         assert [type(one) for one in got] == [Pending, Pending, LedgerError, Pending]
         assert str(got[2]) == "changed my mind"
         assert ledger.accounts["staff"].spent.main == 3 * UNIT
@@ -397,6 +404,95 @@ def test_an_interrupted_leader_leaves_nobody_behind(either):
         Checker(either).look(ledger)
 
 
+def results(members):
+    """What each of them got, or what it raises."""
+    found = []
+    for one in members:
+        try:
+            found.append(one.result())
+        except DiscreetError as error:
+            found.append(error)
+    return found
+
+
+def test_what_one_thread_has_is_written_by_one_commit(either):
+    """Charges and answers of several questions; who is refused is so alone, and for its reason."""
+    with either.new() as ledger:
+        wait = ask(ledger, either, claim("before"))
+        ledger.reserve(claim("waits"))
+        seq, steps = ledger.head.seq, []
+        members = [
+            ledger.reserving(claim("a")), ledger.storing("waits", "answer"),
+            ledger.reserving(claim("b", policy="another")), ledger.reserving(claim("before")),
+            ledger.reserving(claim("c")), ledger.storing("never", "answer"),
+        ]  # fmt: skip
+        with at_steps(steps.append):
+            ledger.write(members)
+        a, waits, b, before, c, never = results(members)
+        assert sum(step.startswith("after the commit") for step in steps) == 2  # one of each name
+        assert (a.seq, c.seq, waits.answer) == (seq + 1, seq + 3, "answer")
+        assert isinstance(b, LedgerError)
+        assert "another version of the policy" in str(b)
+        assert "never charged" in str(never)
+        assert before == wait
+        assert ledger.accounts["staff"].spent.main == 4 * UNIT
+        got = [ledger.storing(one.key, "answer") for one in (a, c)]
+        ledger.write(got)
+        assert [one.key for one in results(got)] == ["a", "c"]
+        Checker(either).look(ledger)
+
+
+def test_several_of_several_threads_are_written_whoever_leads(either):
+    """Each thread has its own results, and they are those of the order of the queue."""
+    with either.new() as ledger:
+        seq = ledger.head.seq
+
+        def several(names):
+            members = [ledger.reserving(claim(name, cost=1)) for name in names]
+            ledger.write(members)
+            return [one.seq for one in results(members)]
+
+        gathering = Gathering()
+        a, b, c = gathering.run(
+            lambda: several("a"), lambda: several("bcd"), lambda: several("ef")
+        )  # fmt: skip
+        assert [*a, *b, *c] == [seq + n for n in range(1, 7)]
+        assert ledger.accounts["staff"].spent.main == 6
+        many, got = 40, {}
+
+        def work(number):
+            got[number] = [several([f"{number}-{n}-{k}" for k in range(3)]) for n in range(many)]
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join(timeout=120)
+        found = [seq for each in got.values() for some in each for seq in some]
+        assert sorted(found) == [seq + 7 + n for n in range(4 * many * 3)]
+        verified(ledger)
+
+
+@pytest.mark.parametrize("label", ["is queued", "in reserve", "before the commit of reserve"])
+def test_who_is_interrupted_with_several_leaves_none_behind(either, label):
+    """Whatever was not committed is as if it had not been asked; the next one leads."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("before"))
+
+        def interrupt(step):
+            if label in step:
+                raise KeyboardInterrupt
+
+        members = [ledger.reserving(claim(name)) for name in "abc"]
+        with at_steps(interrupt), pytest.raises(KeyboardInterrupt):
+            ledger.write(members)
+        assert (ledger._group._led, ledger._group._waiting) == (0, [])
+        assert ledger.accounts["staff"].spent.main == UNIT
+        for name in "abc":
+            ask(ledger, either, claim(name))
+        Checker(either).look(ledger)
+
+
 def test_a_leader_interrupted_while_it_writes_apart_hands_out_nothing_that_was_taken_back(either):
     """One of a group spoils the transaction; the leader is interrupted before the rest is written.
 
@@ -417,7 +513,7 @@ def test_a_leader_interrupted_while_it_writes_apart_hands_out_nothing_that_was_t
         noise = ledger.reserve(claim("old")).noise
         a, b = reserving(ledger, "a", "b")
         got = Gathering().run(
-            a, lambda: ledger._group.do("reserve", spoil), b, lambda: ledger.store("old", "answer")
+            a, lambda: do(ledger._group, "reserve", spoil), b, lambda: ledger.store("old", "answer")
         )
         assert [type(one) for one in got] == [
             Pending, KeyboardInterrupt, LedgerError, LedgerError,
@@ -446,6 +542,7 @@ def test_who_is_interrupted_while_waiting_is_not_waited_for(state):
 
     group = Group(lambda take: take())
     two = module.Member("two", lambda _: None)
+    two.wait()
 
     def queued(_step):
         one = group._waiting.pop()
@@ -454,7 +551,7 @@ def test_who_is_interrupted_while_waiting_is_not_waited_for(state):
 
     group._led = True
     with at_steps(queued), pytest.raises(KeyboardInterrupt):
-        group.do("one", lambda _: None)
+        do(group, "one", lambda _: None)
     assert group._waiting == [two]
     assert group._led
     assert (two.state == module._LEADS) == (state == "_LEADS")
@@ -468,7 +565,7 @@ def test_who_is_interrupted_before_it_leads_leaves_the_lead(ledger):
 
     for _ in range(2):
         with at_steps(interrupt), pytest.raises(KeyboardInterrupt):
-            ledger._group.do("reserve", lambda _: None)
+            do(ledger._group, "reserve", lambda _: None)
         assert not ledger._group._led
         assert not ledger._group._waiting
     ledger.reserve(claim("a"))
@@ -490,23 +587,23 @@ class Interrupted:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("quick", [None, lambda: None, lambda: 1])
+@pytest.mark.parametrize("write", [None, 0, 1])
 @pytest.mark.parametrize("at", range(1, 6))
-def test_an_interrupt_anywhere_keeps_nobody_waiting(quick, at):
+def test_an_interrupt_anywhere_keeps_nobody_waiting(write, at):
     """Wherever the queue is changed: the next one leads, be it another thread."""
 
-    def write(take):
+    def together(take):
         for member in take():
             member.decide(Changes())
 
-    group = Group(write, lambda _, made: made)
+    group = Group(together, lambda _, made: made or None)
     group._mutex = Interrupted(group._mutex, at)
     with contextlib.suppress(KeyboardInterrupt):
-        group.do("one", lambda _: 1, quick)
+        do(group, "one", lambda _: 1, write)
     group._mutex = group._mutex._lock
     assert (group._led, group._waiting) == (0, [])
     got = []
-    other = threading.Thread(target=lambda: got.append(group.do("two", lambda _: 2)), daemon=True)
+    other = threading.Thread(target=lambda: got.append(do(group, "two", lambda _: 2)), daemon=True)
     other.start()
     other.join(timeout=30)
     assert got == [2]
@@ -529,9 +626,11 @@ def test_an_interrupt_while_they_are_woken_wakes_them_all():
 
     group = Group(lambda take: [member.decide(Changes()) for member in take()])
     group._waiting = members = [module.Member(name, lambda _: 1) for name in "abc"]
+    for one in members:
+        one.wait()
     members[0].woken = told = Told()
     with pytest.raises(KeyboardInterrupt):
-        group.do("d", lambda _: 1)
+        do(group, "d", lambda _: 1)
     assert not told.held
     assert [member.over for member in members[:3]] == [True] * 3
     assert not any(member.woken.locked() for member in members[:3])

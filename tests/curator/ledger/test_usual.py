@@ -85,6 +85,7 @@ UNUSUAL = {
     "a key that is taken": {"asked": "first"},
     "no key": {"asked": None},
     "an answer that is there": {"canon": "first"},
+    "an answer that is too coarse": {"canon": "first", "size": 2 * UNIT},
     "a failure that is there": {"canon": "wrong"},
     "a first payer who is not there": {"payer1": 999},
     "a second payer who is not there": {"payer2": 999},

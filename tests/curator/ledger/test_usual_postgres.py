@@ -94,17 +94,6 @@ def test_delta_is_paid_too(place):
             assert account.spent == ledger._anchor.spent(account.id) == amount
 
 
-def test_an_answer_that_is_too_coarse_or_not_there_yet_is_none(opened):
-    """Nor one that failed and was too coarse: each is charged."""
-    opened.reserve(claim("waits"))
-    assert wrote(opened, CHARGE, charge(opened, canon="waits"))
-    for other in ({"canon": "first"}, {"canon": "wrong"}):
-        number = opened.head.seq
-        told = charge(opened, size=2 * UNIT, asked=str(other), made="ab" * 32, **other)
-        assert wrote(opened, CHARGE, told)
-        assert opened.head.seq == number + 1
-
-
 SAID = {
     "another policy": {"policy": "policy-9"},
     "no policy": {"policy": None},
@@ -112,6 +101,7 @@ SAID = {
     "a head that is not there": {"last": 10**6},
     "a key that is taken": {"asked": "first"},
     "an answer that is there": {"canon": "first"},
+    "an answer that is too coarse": {"canon": "first", "size": 2 * UNIT},
     "a failure that is there": {"canon": "wrong"},
     "a first payer who is not there": {"payer1": 999},
     "a first payer with too little": {"main1": 1000 * UNIT},

@@ -1,6 +1,6 @@
 """A charge, or its answer, where all is as usual: looked at and written in one go.
 
-What happens nearly always (the key is new, nobody has an answer yet, there is enough) needs no
+What happens nearly always (the key is new, nobody has asked the same, there is enough) needs no
 looking first: the statements that write hold the conditions. In PostgreSQL, where every statement
 is a way to the server and back, and in SQLite, where it is a moment at which other threads may come
 first, it is one statement that is a transaction by itself, committed and flushed when it returns.
@@ -195,7 +195,7 @@ def reserve_at_once(
         head = once.charge(at, claim, paid, body, noise)
         if head is None:
             return None
-        return Pending(claim.key, noise, head.seq, head.hash, False, "", False, claim.charges)  # noqa: FBT003
+        return Pending(claim.key, noise, *head, False, "", False, claim.charges, True)  # noqa: FBT003
 
     return write
 

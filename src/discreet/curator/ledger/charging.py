@@ -23,8 +23,11 @@ from discreet.noise.source import new_key
 __all__ = ["answered", "charged", "reserve", "store"]
 
 
-def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | Done:
-    """Charge a question, or give the answer that is stored already."""
+def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | Done | None:
+    """Charge a question, or give the answer that is stored already.
+
+    None, and nothing is charged, where better answers are stored and nobody has looked for them.
+    """
     key, canon = claim.key, claim.canon
     policy, known, answered = on.look(LOOK, (key, canon, min(claim.size, LARGEST)))
     if known:
@@ -38,7 +41,11 @@ def reserve(on: Writing, *, claim: Claim, now: Callable[[], str]) -> Pending | D
     own = stored is not None and stored["analyst"] == claim.analyst
     if stored is not None and own and not claim.named:
         return on.done(stored, "own")
-    finer = on.finer(claim) if answered and stored is None else None
+    finer = None
+    if answered and stored is None:
+        if claim.finer is None:
+            return None
+        finer = on.finer(claim)
     charges = claim.charges
     if stored is not None or finer is not None:
         charges = () if own else tuple(charge for charge in charges if charge.on_hit)

@@ -39,9 +39,6 @@ from discreet.errors import DiscreetError, LedgerError
 __all__ = ["Group", "Member", "tell_failed"]
 
 _WAITS, _LEADS, _TAKEN = range(3)
-Quick = Callable[[], Any]
-"""Prepares to write in one go, before any lock; None where that cannot be enough. See
-`discreet.curator.ledger.at_once`."""
 
 
 class Member:
@@ -51,16 +48,29 @@ class Member:
         name: of what is done, for the steps.
         act: does it, and returns what the writer gets; what it raises first is a refusal.
         write: does it in one go; None where that cannot be enough.
+        learn: told what the writer got, before the writer is.
     """
 
-    __slots__ = ("_act", "_error", "_got", "name", "over", "state", "thread", "woken", "write")
+    __slots__ = (
+        "_act", "_error", "_got", "_learn", "name", "over", "state", "thread", "woken", "write",
+    )  # fmt: skip
 
-    def __init__(self, name: str, act: Callable[[Writing], Any], write: Any = None) -> None:
-        self.name, self._act, self.write = name, act, write
+    def __init__(
+        self,
+        name: str,
+        act: Callable[[Writing], Any],
+        write: Any = None,
+        learn: Callable[[Any], None] | None = None,
+    ) -> None:
+        self.name, self._act, self.write, self._learn = name, act, write, learn
         self._got: Any = None
         self._error: BaseException | None = None
         self.over = False
         self.state = _WAITS
+        self.thread = 0
+
+    def wait(self) -> None:
+        """Be one of those who wait, and are woken."""
         self.thread = threading.get_ident()
         self.woken = threading.Lock()
         self.woken.acquire()
@@ -92,6 +102,8 @@ class Member:
         """What it got; or what kept it from that is raised."""
         if self._error is not None:
             raise self._error
+        if self._learn is not None:
+            self._learn(self._got)
         return self._got
 
 
@@ -119,34 +131,46 @@ class Group:
         self._waiting: list[Member] = []
         self._led = 0  # by which thread
 
-    def do(self, name: str, act: Callable[[Writing], Any], quick: Quick | None = None) -> Any:
-        """Have something written, together with whatever else waits; what it returns.
+    def write(self, members: Sequence[Member]) -> None:
+        """Have some written, together with whatever else waits; each has its result then.
 
-        Who finds nobody writing tries to write alone in one go, before anything else.
+        Who has one thing to write, and finds nobody writing, tries to write it alone in one go,
+        before anything else.
         """
-        member = None
         try:
-            if quick is not None and self._enter():
-                passed(name, ("is queued",))
-                write = quick()
-                got = None if write is None else self._alone(name, write)
-                if got is not None:
+            first = members[0]
+            if len(members) == 1 and first.write is not None and self._enter():
+                passed(first.name, ("is queued",))
+                if self._goes_alone(first):
                     self._pass_on()
-                    return got
-                member = Member(name, act)
-                self._led_by(member)
-            else:
-                member = Member(name, act, None if quick is None else quick())
-                leads = self._queue(member)
-                passed(name, ("is queued",))
-                if not leads:
-                    member.woken.acquire()
-            if not member.over:
-                self._lead(member)
-            return member.result()
-        except BaseException:  # interrupted, wherever that was: nobody may wait for it
-            self._abandon(member)
+                    return
+                self._led_by(first)
+                self._lead(first)
+                return
+            leads = self._queue(members)
+            for one in members:
+                passed(one.name, ("is queued",))
+            if leads:
+                self._lead(first)
+            for one in members:
+                if not one.over:
+                    one.woken.acquire()
+                    if not one.over:
+                        self._lead(one)
+        except BaseException:  # interrupted, wherever that was: nobody may wait for them
+            self._abandon(members)
             raise
+
+    def _goes_alone(self, member: Member) -> bool:
+        """Write it in one go; whether it is over."""
+        try:
+            got = self._alone(member.name, member.write)
+        except Exception as error:  # noqa: BLE001 - it is raised where its result is taken
+            member.fail(error)
+            return True
+        member.get(got)
+        member.over, member.write = got is not None, None  # which has been tried
+        return member.over
 
     def _enter(self) -> bool:
         """Lead, if nobody else does; whether one does."""
@@ -159,28 +183,31 @@ class Group:
 
     def _led_by(self, member: Member) -> None:
         """It leads already, and is the first of those who wait."""
+        member.wait()
         with self._mutex:
             member.state = _LEADS
             self._waiting.insert(0, member)
 
-    def _queue(self, member: Member) -> bool:
-        """Wait; or lead, if nobody else does; whether it does."""
+    def _queue(self, members: Sequence[Member]) -> bool:
+        """Wait; or lead, if nobody else does; whether the first of them does."""
+        for one in members:
+            one.wait()
         with self._mutex:
-            self._waiting.append(member)
-            leads = self._led in (0, member.thread)
+            self._waiting.extend(members)
+            leads = self._led in (0, members[0].thread)
             if leads:
-                self._led, member.state = member.thread, _LEADS
+                self._led, members[0].state = members[0].thread, _LEADS
         return leads
 
-    def _abandon(self, member: Member | None) -> None:
-        """It does not come back: out of the queue with it; and if it was to lead, another does."""
+    def _abandon(self, members: Sequence[Member]) -> None:
+        """They do not come back: out of the queue with them; and who was to lead, another does."""
         with self._mutex:
             leads = self._led == threading.get_ident()
-            if member is not None:
-                if member in self._waiting:
-                    self._waiting.remove(member)
-                leads = leads or member.state == _LEADS
-                member.state = _TAKEN
+            for one in members:
+                if one in self._waiting:
+                    self._waiting.remove(one)
+                leads = leads or one.state == _LEADS
+                one.state = _TAKEN
         if leads:
             self._pass_on()
 

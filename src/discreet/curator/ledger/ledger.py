@@ -6,12 +6,12 @@ Tested by tests/curator/ledger/test_ledger.py
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from discreet import private
 from discreet.curator.ledger import forks, unfinished
@@ -47,6 +47,7 @@ from discreet.errors import LedgerError, ParameterError
 __all__ = ["Ledger", "head_path"]
 
 
+T = TypeVar("T")
 _WRITTEN = failing("could not be written")
 _SECOND, _NEVER = timedelta(seconds=1), datetime.min.replace(tzinfo=UTC)
 REMEMBERED = 1024
@@ -260,8 +261,10 @@ class Ledger(Reading):
             passed("after the head of", (name,))
         return got
 
-    def _remember(self, made: Pending, analyst: str) -> None:
+    def _remember(self, analyst: str, made: Pending | Done) -> None:
         """A charge that is committed; its answer need not look for it."""
+        if not isinstance(made, Pending) or made.resumed:
+            return
         self._charged[made.key] = Charged(made.seq, made.hash, analyst)
         if len(self._charged) > REMEMBERED:
             with suppress(RuntimeError, StopIteration):  # another thread does the same
@@ -341,14 +344,14 @@ class Ledger(Reading):
         BudgetExceededError if an account has not enough left; LedgerError if the key is another
         question's, or the policy is not the ledger's. Nothing is charged then.
         """
+        return self._written(self.reserving(claim))  # type: ignore[no-any-return]
+
+    def reserving(self, claim: Claim) -> Member:
+        """The same, for `write`: its result is what `reserve` gives."""
         reached("before reserve")
-        self._database.outside()
-        quick = partial(reserve_at_once, claim, self._numbers, self.now)
+        write = reserve_at_once(claim, self._numbers, self.now)
         act = partial(reserve, claim=claim, now=self.now)
-        got: Pending | Done = self._group.do("reserve", act, quick)
-        if isinstance(got, Pending) and not got.resumed:
-            self._remember(got, claim.analyst)
-        return got
+        return Member("reserve", act, write, partial(self._remember, claim.analyst))
 
     def store(self, key: str, answer: str, *, failed: bool = False) -> Done:
         """Put an answer in and the noise key out; who comes second gets the stored answer.
@@ -359,17 +362,40 @@ class Ledger(Reading):
             failed: whether the answer is that of a failure: the log says so, and nothing else
                 differs.
         """
+        return self._written(self.storing(key, answer, failed=failed))  # type: ignore[no-any-return]
+
+    def storing(self, key: str, answer: str, *, failed: bool = False) -> Member:
+        """The same, for `write`: its result is what `store` gives."""
         if answer.startswith("@"):
             raise ParameterError("answer", None, "must not begin with @: that is another's answer")
         with _WRITTEN:
             body = answered(key, answer, self.now(), failed=failed)
-        self._database.outside()
-        paid = self._charged.pop(key, None)
-        quick = None
+        paid, write = self._charged.pop(key, None), None
         if paid is not None and not failed:
-            quick = partial(store_at_once, key, answer, body, paid)
+            write = store_at_once(key, answer, body, paid)
         act = partial(store, key=key, answer=answer, body=body, failed=failed)
-        return self._group.do("store", act, quick)  # type: ignore[no-any-return]
+        return Member("store", act, write)
+
+    def write(self, members: Sequence[Member]) -> None:
+        """Have charges and answers of several questions written together, and flushed at once.
+
+        Each has its result then, or what kept it from that, as if it had been written alone.
+        """
+        self._database.outside()
+        self._group.write(members)
+
+    def through(self, steps: Generator[Member, None, T]) -> T:
+        """Go through steps that stop where something has to be written; what they return."""
+        with closing(steps):
+            try:
+                while True:
+                    self.write((next(steps),))
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+
+    def _written(self, member: Member) -> Any:
+        self.write((member,))
+        return member.result()
 
     def now(self) -> str:
         """The time, for the log."""

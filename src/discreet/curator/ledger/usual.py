@@ -63,10 +63,7 @@ TEMPORARY = (
         NEW.next,
         CASE WHEN (SELECT policy FROM discreet_ledger) = NEW.policy
             AND (SELECT hash FROM discreet_entry WHERE seq = NEW.last) = NEW.hash
-            AND NOT EXISTS (
-                SELECT 1 FROM discreet_entry
-                WHERE canon = NEW.canon AND size >= NEW.size AND state = 'done'
-            )
+            AND NOT EXISTS (SELECT 1 FROM discreet_entry WHERE canon = NEW.canon)
         THEN 'reserve' END,
         NEW.body, NEW.made, NEW.asked, NEW.digest, NEW.canon, NEW.size, NEW.analyst, 'reserved',
         NEW.noise

@@ -102,9 +102,7 @@ CHARGE = Call(
     WHERE policy = :policy
         AND EXISTS (SELECT FROM discreet_entry WHERE seq = :last AND hash = :hash)
         AND NOT EXISTS (SELECT FROM discreet_entry WHERE key = :asked)
-        AND NOT EXISTS (
-            SELECT FROM discreet_entry WHERE canon = :canon AND size >= :size AND state = 'done'
-        )
+        AND NOT EXISTS (SELECT FROM discreet_entry WHERE canon = :canon)
     FOR UPDATE OF discreet_ledger;
     IF NOT FOUND THEN RETURN false; END IF;
     {_PAYS.format(1)}

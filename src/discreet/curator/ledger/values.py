@@ -82,7 +82,8 @@ class Claim(NamedTuple):
         policy: the fingerprint of the policy under which the price was made.
         info: what the log should tell, plain values.
         public: whether answers to others are public too; then a better one serves as well.
-        finer: the keys of better answers that this one can be made of, the preferred first.
+        finer: the keys of better answers that this one can be made of, the preferred first; None
+            if nobody has looked for any yet.
         named: whether the asker chose the key, and may come back with it: then the ledger writes
             down which answer it got, also where that one was there.
     """
@@ -96,7 +97,7 @@ class Claim(NamedTuple):
     policy: str
     info: Mapping[str, Any]
     public: bool = False
-    finer: tuple[str, ...] = ()
+    finer: tuple[str, ...] | None = ()
     named: bool = False
 
 
@@ -120,6 +121,7 @@ class Pending(NamedTuple):
         of: the key of the stored answer that it has to be made of; "" if it is a new one.
         failed: whether that one is the answer of a failure, which only the owner may know.
         paid: what was charged for it just now; nothing where it was charged before.
+        first: whether it is known that nobody had asked the same before.
     """
 
     key: str
@@ -130,18 +132,19 @@ class Pending(NamedTuple):
     of: str = ""
     failed: bool = False
     paid: tuple[Charge, ...] = ()
+    first: bool = False
 
     def __repr__(self) -> str:
         return f"<Pending {self.key!r}: charged in entry {self.seq}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Pending) and self[:-1] == other[:-1]
+        return isinstance(other, Pending) and self[:-2] == other[:-2]
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(self[:-1])
+        return hash(self[:-2])
 
 
 class Done(NamedTuple):

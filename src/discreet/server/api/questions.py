@@ -8,7 +8,7 @@ Tested by tests/server/api/test_questions.py
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from discreet.curator.access import Credential
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Accounting, Amount
+from discreet.curator.ledger.group import Member
 from discreet.curator.pace import ENGINE_SHARE, Pace
 from discreet.curator.questions import foreseen
 from discreet.curator.record import Record
@@ -35,7 +36,8 @@ from discreet.server.service import Service
 
 __all__ = ["answered", "begin", "handed_out", "one_key", "routes", "working"]
 
-Work = Callable[[Pace, Callable[[], None]], tuple[Record, int]]
+Work = Callable[[Pace, Callable[[], None]], Generator[Member, None, tuple[Record, int]]]
+"""Answers in steps, which stop where something has to be written; also the number of groups."""
 
 routes = APIRouter(prefix="/api", tags=["questions"])
 POINTS = tuple(Fraction(n, 100) for n in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200,
@@ -220,8 +222,8 @@ def working(state: Any, question: Ask, who: Credential, named: str | None) -> Wo
     service: Service = state.service
     where = question.where()
 
-    def work(pace: Pace, read: Callable[[], None]) -> tuple[Record, int]:
-        return service.ask(
+    def work(pace: Pace, read: Callable[[], None]) -> Generator[Member, None, tuple[Record, int]]:
+        return service.steps(
             who, question.question, where, key=key, pace=pace, read=read,
             with_what_is_left=question.with_what_is_left, search_again=question.search_again,
             **question.price(), **question.accuracy(),
@@ -246,7 +248,7 @@ async def handed_out(
     state: Any,
     who: Credential,
     read: Callable[[], object],
-    work: Work,
+    work: Callable[[Pace, Callable[[], None]], tuple[Record, int]],
     *,
     deadline: float | None,
     size: int,
@@ -266,7 +268,12 @@ async def handed_out(
         size: the length of a refusal.
     """
     seconds = _seconds(state.service, deadline)
-    return await _at_deadline(state, Working(state.service, who, read, work, seconds, size))
+
+    def whole(pace: Pace, read: Callable[[], None]) -> Generator[Member, None, tuple[Record, int]]:
+        yield from ()  # it stops nowhere
+        return work(pace, read)
+
+    return await _at_deadline(state, Working(state.service, who, read, whole, seconds, size))
 
 
 def _seconds(service: Service, deadline: float | None) -> float | None:
@@ -314,11 +321,11 @@ def begin(state: Any, done: Working, told: Callable[[Response | None], None]) ->
         told(done.answer if failure is None else None)
 
     state.alone.begin(key)
-    state.workers.put(done, over)
+    state.batches.put(done.steps(), over)
 
 
 class Working:
-    """One question in a thread: its finished response, never an exception.
+    """One question in a thread, or between others: its finished response, never an exception.
 
     Attributes:
         who: asks.
@@ -351,9 +358,13 @@ class Working:
 
     def __call__(self) -> None:
         """Read it and answer it."""
+        self._service.ledger.through(self.steps())
+
+    def steps(self) -> Generator[Member, None, None]:
+        """The same in steps, which stop where something has to be written."""
         try:
             pace = Pace(self.seconds, share=ENGINE_SHARE)
-            record, groups = self._work(pace, self._mark)
+            record, groups = yield from self._work(pace, self._mark)
             columns = len(record.release.columns)
             size = room(columns, groups, record.plan)
             self.answer = _response(200, padded(record.to_line(), size))
