@@ -87,7 +87,8 @@ def serve(path, told, processes):
         run_several(path, settings, started=lambda address: told.send((address, keys)))
         return
     spent = {"engine": 0.0, "ledger": 0.0}
-    for kind, names in ((DuckDB, ("run", "ping")), (Ledger, ("reserve", "store", "glance"))):
+    parts = {DuckDB: ("run", "ping"), Ledger: ("reserving", "storing", "write", "glance")}
+    for kind, names in parts.items():
         for name in names:
             _measured(kind, name, spent, "engine" if kind is DuckDB else "ledger")
     threading.Thread(target=_telling, args=(told, spent), daemon=True).start()
