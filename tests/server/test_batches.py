@@ -256,3 +256,70 @@ def test_many_at_random_times_are_told_once(monkeypatch):
     assert Counter(x for some in desk.together for x in some) == Counter(
         f"{part} of {n}" for n in range(400) for part in ("charge", "answer")
     )
+
+
+def test_beside_a_long_one_nobody_waits_for_each_time():
+    """The thread that took over goes on, as long as the other is stuck, and is one again after."""
+    desk, seen = Desk(), []
+    begun, may = threading.Event(), threading.Event()
+
+    def wait():
+        begun.set()
+        assert may.wait(30)
+
+    async def ask(put):
+        put(question("long", seen, work=wait))
+        await until(begun.is_set)
+        for n in range(20):
+            put(question(n, seen))
+            await until(lambda n=n: len(seen) > n)
+        assert len({thread for _, thread, _ in seen}) == 1
+        may.set()
+        await until(lambda: len(seen) == 21)
+        seen.clear()
+        for n in range(20):
+            put(question(n, seen))
+
+    run(6, ask, desk.write)
+    assert len({thread for _, thread, _ in seen}) == 1
+
+
+def test_a_thread_that_cannot_be_started_loses_nothing(monkeypatch):
+    """The system has no more of them: what is there is done by those that are there."""
+    desk, seen, refused = Desk(), [], []
+    start = threading.Thread.start
+
+    def none(thread):
+        refused.append(thread)
+        raise RuntimeError("can't start new thread")
+
+    async def ask(put):
+        put(question("slow", seen, work=lambda: time.sleep(30 * LONG)))
+        await until(lambda: seen)
+        monkeypatch.setattr(threading.Thread, "start", none)
+        for n in range(8):
+            put(question(n, seen, work=lambda: time.sleep(0.002)))
+        await until(lambda: len(seen) == 9)
+        monkeypatch.setattr(threading.Thread, "start", start)
+
+    told = run(4, ask, desk.write)
+    assert len(told) == 9
+    assert refused
+
+
+def test_not_even_the_first_thread(monkeypatch):
+    desk, seen = Desk(), []
+    start, tries = threading.Thread.start, []
+
+    def late(thread):
+        tries.append(1)
+        if len(tries) < 3:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", late)
+
+    async def ask(put):
+        put(question("first", seen))
+
+    assert run(2, ask, desk.write) == [(1, None)]

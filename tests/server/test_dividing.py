@@ -55,17 +55,47 @@ def took(one):
     return True
 
 
-def test_who_is_not_there_has_fewer_than_nobody(shares):
+def test_each_knows_what_the_others_have(shares):
     assert [shares.of(place) for place in range(3)] == [AWAY] * 3
     shares.tell(1, 4)
-    assert not shares.is_most(1)
-    shares.tell(2, 4)
-    assert not shares.is_most(1)
     shares.tell(5, 3)  # the third, by whatever number it began with
-    assert shares.is_most(1)
-    assert not shares.is_most(2)
+    assert shares.others(1) == shares.others(4) == (AWAY, 3)
+    assert shares.others(2) == (AWAY, 4)
     shares.tell(2, AWAY)
-    assert not shares.is_most(1)
+    assert shares.others(1) == (AWAY, AWAY)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.0055, 0.02])
+def test_patience_ends_however_seldom_a_process_asks(crowd, pause):
+    """Another has fewer and takes nothing: a busy process takes it all the same, and the next."""
+    one, other = crowd
+    one.counted(3)
+    for many in range(2):
+        with connected(one):
+            until = time.monotonic() + 30
+            while not took(one):
+                time.sleep(pause)
+                assert time.monotonic() < until, f"connection {many} is never taken"
+    assert took(other) is False
+
+
+def test_steady_arrivals_are_divided(crowd):
+    """One after the other, with no pause between them: each is left to who has fewer."""
+    one, other = crowd
+    held = [0, 0]
+    with contextlib.ExitStack() as stack:
+        for _ in range(40):
+            stack.enter_context(connected(one))
+            until = time.monotonic() + 30
+            while True:  # the first is asked first, and the other comes a moment later
+                if took(one):
+                    held[0] += 1
+                    break
+                if took(other):
+                    held[1] += 1
+                    break
+                assert time.monotonic() < until
+    assert held == [20, 20]
 
 
 def test_who_has_more_leaves_a_connection_to_another(crowd, monkeypatch):

@@ -62,7 +62,7 @@ def test_states_are_looked_up(server, monkeypatch):
         broken.setattr(DuckDB, "run", failing)
         server.ask("SELECT SUM(pay) AS s FROM payroll", epsilon="0.05")
     with monkeypatch.context() as lost:
-        lost.setattr(Ledger, "store", lambda *_, **__: (_ for _ in ()).throw(OSError("gone")))
+        lost.setattr(Ledger, "storing", lambda *_, **__: (_ for _ in ()).throw(OSError("gone")))
         assert server.ask("SELECT AVG(pay) AS m FROM payroll", epsilon="0.05").status == 500
     ledger = server.service.ledger
     whole = lines_of(ledger.entries(), list(ledger.accounts.values()))[::-1]

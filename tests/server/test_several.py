@@ -14,6 +14,7 @@ from tests.server.test_load import LARGE, SMALL, TOTAL, settled
 from discreet.curator.ledger.verify import verified
 from discreet.curator.policy.reading import read_policy
 from discreet.errors import ParameterError
+from discreet.server import several
 from discreet.server.run import bound
 from discreet.server.settings import Settings
 from discreet.server.several import run_several
@@ -106,6 +107,30 @@ def test_who_is_left_alone_stops(tmp_path):
     while any(Path(f"/proc/{one}").exists() for one in there):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("when", ["between two starts", "in the middle of one"])
+def test_a_stop_while_processes_are_started_is_a_stop(tmp_path, monkeypatch, when):
+    """Those that run end by themselves; none is started with a socket that is closed."""
+    place = Place.at(tmp_path, total=1, deadline=0.1)
+    path = place.folder / "policy.toml"
+    server = replace(read_policy(path).server, port=0, workers=4)
+    name = "_start" if when == "between two starts" else "_started"
+    inner, started = getattr(several._Crew, name), []
+
+    def start(crew, number):
+        started.append(number)
+        if len(started) == 1 and name == "_start":
+            inner(crew, number)
+        if len(started) == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if len(started) > 1 or name == "_started":
+            inner(crew, number)
+
+    monkeypatch.setattr(several._Crew, name, start)
+    run_several(path, Settings(server, processes=2))
+    assert len(started) == (2 if name == "_start" else 1)
+    assert not workers(os.getpid())
 
 
 def test_a_second_server_at_the_same_address_is_refused(tmp_path):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from functools import cache, partial
 from typing import Any
 
@@ -69,9 +69,9 @@ def make_app(service: Service, together: Together | None = None) -> Guard:
             yield
         finally:
             app.state.ready = False
-            for one in threads:
-                one.end()
-            service.close()
+            with closing(service):
+                for one in threads:
+                    one.end()
 
     app = _bare(living)
     app.openapi_schema = described()

@@ -24,6 +24,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from discreet.curator.ledger.group import Member
@@ -53,19 +54,28 @@ class _Job:
 
 
 class _Batch:
-    """What one thread has taken: what can go on, and what waits to be written."""
+    """What one thread has taken: what can go on, and what waits to be written.
 
-    __slots__ = ("begun", "ready", "waiting")
+    Args:
+        job: the first that it has.
+        alone: whether nobody joins it.
+    """
 
-    def __init__(self, job: _Job) -> None:
+    __slots__ = ("alone", "begun", "ready", "waiting")
+
+    def __init__(self, job: _Job, *, alone: bool) -> None:
         self.ready: deque[_Job] = deque()
         self.waiting: deque[_Job] = deque()
-        self.begun = time.monotonic()
+        self.alone, self.begun = alone, time.monotonic()
         self.take(job)
 
     def take(self, job: _Job) -> None:
         """It is here from now on."""
         (self.ready if job.wanted is None else self.waiting).append(job)
+
+    def goes_on(self, late: float) -> bool:
+        """Whether who comes now joins it soon."""
+        return not self.alone and self.begun >= late
 
 
 class Batches:
@@ -81,10 +91,10 @@ class Batches:
         self._loop, self._back = asyncio.get_running_loop(), Back()
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = threading.Lock()
-        self._turn = threading.Semaphore(0)  # to wait for jobs
-        self._idle = 0  # threads that wait for their turn
-        self._more = 0  # of which so many were let in beside another
+        self._turn = threading.Semaphore(0)
         self._threads: list[threading.Thread] = []
+        self._idle = 0  # threads that wait for their turn
+        self._active = 0  # those that have it: they run something, or wait for jobs
         self._running: set[_Batch] = set()
         self._average = 0.0
         self._watched = False
@@ -102,8 +112,10 @@ class Batches:
         """Wait until all is done that was handed to them."""
         self._ended = True
         self._jobs.put(None)
-        self._turn.release()
-        for one in self._threads:
+        with self._lock:
+            threads = list(self._threads)
+            self._turn.release(len(threads) or 1)
+        for one in threads:
             one.join()
 
     # in the loop
@@ -120,51 +132,40 @@ class Batches:
                 for queue in (batch.ready, batch.waiting):
                     while (job := _first(queue)) is not None:
                         self._jobs.put(job)
-        if running and not self._jobs.empty() and all(one.begun < late for one in running):
-            self._let_in(beside=True)
+        if not (self._jobs.empty() or any(one.goes_on(late) for one in running)):
+            self._let_in()
         self._watched = bool(running) or not self._jobs.empty()
         if self._watched:
             self._loop.call_later(PATIENCE, self._watch)
 
-    def _let_in(self, *, beside: bool = False) -> None:
-        """Let another thread wait for jobs, if there is one: also beside one that has the turn."""
+    def _let_in(self) -> None:
+        """Let another thread wait for jobs, unless one does; where there is none, all are busy, and
+        the first that is done goes on.
+        """
         with self._lock:
-            if not self._idle:
-                if len(self._threads) == self._many:
-                    if not beside:
-                        self._turn.release()  # for who is the first to be done
-                    return
+            if self._active > len(self._running):
+                return
+            if self._idle:
+                self._idle -= 1
+                self._active += 1
+                self._turn.release()
+            elif len(self._threads) < self._many:
                 name = f"batch_{len(self._threads)}"
-                self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
-                self._threads[-1].start()
-            self._more += beside
-            self._turn.release()
+                made = threading.Thread(target=self._work, name=name, daemon=True)
+                with suppress(RuntimeError):  # the system has no more: it goes on with those here
+                    made.start()
+                    self._threads.append(made)
+                    self._active += 1
 
     # in a thread
 
     def _work(self) -> None:
-        while True:
-            with self._lock:
-                self._idle += 1
-            self._turn.acquire()
-            with self._lock:
-                self._idle -= 1
-            batch = self._begun()
-            if batch is None:
-                self._turn.release()  # the others end, too
-                return
-            long = self._average > LONG
-            if long:
+        while (batch := self._begun()) is not None:
+            if batch.alone:
                 self._let_in()
-            self._run(batch, alone=long)
-            with self._lock:
-                self._running.discard(batch)
-                if long:
-                    continue
-                if self._more:
-                    self._more -= 1
-                    continue
-            self._turn.release()
+            self._run(batch)
+            if self._gives_up(batch):
+                self._turn.acquire()
 
     def _begun(self) -> _Batch | None:
         """Wait for the first one; None at the end."""
@@ -172,10 +173,23 @@ class Batches:
         if job is None:
             self._jobs.put(None)
             return None
-        batch = _Batch(job)
+        batch = _Batch(job, alone=self._average > LONG)
         with self._lock:
             self._running.add(batch)
         return batch
+
+    def _gives_up(self, batch: _Batch) -> bool:
+        """End a batch; whether another thread takes those who come."""
+        late = time.monotonic() - PATIENCE
+        with self._lock:
+            self._running.discard(batch)
+            another = self._active - 1 > len(self._running) or any(
+                one.goes_on(late) for one in self._running
+            )
+            if another:
+                self._active -= 1
+                self._idle += 1
+            return another
 
     def _joined(self, batch: _Batch) -> bool:
         """Take those who came meanwhile; whether there are any."""
@@ -193,14 +207,12 @@ class Batches:
             room -= 1
         return room < before
 
-    def _run(self, batch: _Batch, *, alone: bool) -> None:
-        """Go through all steps, as long as nobody takes over; with those who come meanwhile, unless
-        each goes alone.
-        """
+    def _run(self, batch: _Batch) -> None:
+        """Go through all steps, as long as nobody takes over; with those who come meanwhile."""
         while True:
             while (job := _first(batch.ready)) is not None:
                 self._step(batch, job)
-            if not alone and self._joined(batch):
+            if not batch.alone and self._joined(batch):
                 continue
             wanting: list[_Job] = []
             while (job := _first(batch.waiting)) is not None:

@@ -25,6 +25,8 @@ AWAY = 2**32 - 1
 """What a process has that is not there: more than any other."""
 PATIENCE = 0.005
 """Seconds for which a connection is left to another process."""
+_LONG = 1.0
+"""Seconds without a question after which a connection is another one."""
 _COUNT = struct.Struct("<I")
 
 
@@ -47,9 +49,10 @@ class Shares:
         """How many a process has."""
         return int(_COUNT.unpack_from(self._map, place % self._many * _COUNT.size)[0])
 
-    def is_most(self, place: int) -> bool:
-        """Whether another process that is there has fewer."""
-        return any(self.of(other) < self.of(place) for other in range(self._many))
+    def others(self, place: int) -> tuple[int, ...]:
+        """How many each of the others has."""
+        mine = place % self._many
+        return tuple(self.of(other) for other in range(self._many) if other != mine)
 
 
 class Listening(socket.socket):
@@ -65,6 +68,7 @@ class Listening(socket.socket):
         super().__init__(given.family, given.type, given.proto, fileno=given.detach())
         self._shares, self._place = shares, place
         self._left, self._asked, self._took = 0.0, 0.0, False
+        self._seen: tuple[int, ...] = ()
 
     def counted(self, many: int) -> None:
         """This process has so many connections now."""
@@ -84,11 +88,16 @@ class Listening(socket.socket):
         return found
 
     def _is_left(self) -> bool:
-        """Whether the connection that waits is left to another process, which has fewer."""
-        if not self._shares.is_most(self._place):
+        """Whether the connection that waits is left to another process, which has fewer.
+
+        It is another one than before if somebody else has more or fewer than before, or nobody has
+        asked for long; a busy process asks seldom, and its patience ends all the same.
+        """
+        others = self._shares.others(self._place)
+        if not others or min(others) >= self._shares.of(self._place):
             return False
         now = time.monotonic()
-        if now - self._asked > PATIENCE:  # the last one was taken, and this is another
-            self._left = now
+        if others != self._seen or now - self._asked > _LONG:
+            self._seen, self._left = others, now
         self._asked = now
         return now - self._left < PATIENCE

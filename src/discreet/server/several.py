@@ -89,6 +89,7 @@ class _Crew:
         self._workers: list[_Worker] = []
         self._due: list[tuple[float, int]] = []
         self._stopping = self._asked = False  # told to stop, and by somebody
+        self._starting = False
         self._failed = 0
 
     def run(self, started: Callable[[], None]) -> None:
@@ -115,6 +116,17 @@ class _Crew:
             raise ParameterError("processes", self._many, problem)
 
     def _start(self, place: int) -> None:
+        """Start a process, unless it was said meanwhile that all stop: also while it is started."""
+        self._starting = True
+        try:
+            if not self._stopping:
+                self._started(place)
+        finally:
+            self._starting = False
+        if self._stopping:
+            self._listening.close()
+
+    def _started(self, place: int) -> None:
         ours, theirs = self._context.Pipe()
         told = (*self._given, self._listening, place, theirs)
         process = self._context.Process(target=_serve, args=told)
@@ -162,7 +174,8 @@ class _Crew:
         """Hand a signal on to all; nothing is started any more."""
         self._stopping = True
         self._due.clear()
-        self._listening.close()  # the last process that stops is then the last that listens
+        if not self._starting:  # which hands it on
+            self._listening.close()  # the last process that stops is then the last that listens
         for one in self._workers:
             if one.process.exitcode is None:
                 os.kill(one.process.pid, number)

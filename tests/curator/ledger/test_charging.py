@@ -76,6 +76,23 @@ def _broken(*_, **__):
     raise LedgerError("the disk is full")
 
 
+def test_what_was_paid_before_is_what_was_there_before(either):
+    """Charged before and answered after: it is no part of the later one, then or ever."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("first", canon="a", size=1))
+        slow = ledger.reserve(claim("slow", canon="a", size=2))
+        later = ledger.reserve(claim("later", canon="a", size=UNIT))
+        for _ in range(2):
+            found = ledger.paid("a", "ann", before=later.seq)
+            assert [one.key for one in found] == ["first"]
+            ledger.store(slow.key, "its answer")
+        ledger.store(later.key, "answer")
+        last = ledger.reserve(claim("last", canon="a", size=2 * UNIT))
+        found = ledger.paid("a", "ann", before=last.seq)
+        assert [one.key for one in found] == ["first", "slow", "later"]
+        assert ledger.paid("a", "bob", before=last.seq) == []
+
+
 def test_few_charges_are_remembered(ledger, monkeypatch):
     """Who is never answered is forgotten, and looked up when an answer comes all the same."""
     monkeypatch.setattr(module, "REMEMBERED", 3)

@@ -34,9 +34,11 @@ from tests.curator.ledger.harness import (
 )
 from tests.examples import TORTURE
 
+from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register
 from discreet.curator.ledger.steps import STEPS, on_step, reached
+from discreet.curator.ledger.values import Pending
 from discreet.curator.ledger.verify import verified
 from discreet.errors import BudgetExceededError, LedgerError
 
@@ -533,6 +535,37 @@ def test_a_forked_child_has_a_ledger_of_its_own(either):
     with either.open() as ledger:
         assert ledger.accounts["staff"].spent.main == 6 * UNIT
     Checker(either).check()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("where", ["closes", "opens"])
+def test_a_forked_child_that_is_interrupted_has_no_lock_of_its_parents(place, monkeypatch, where):
+    """While it exchanges the head file: it does so again, or is closed."""
+    with place.new() as parent:
+        ask(parent, place, claim("before"))
+        inherited = parent._anchor
+
+        def work():
+            def interrupted(*_):
+                raise KeyboardInterrupt
+
+            with monkeypatch.context() as patched:
+                if where == "closes":
+                    patched.setattr(Anchor, "close", interrupted)
+                else:
+                    patched.setattr(Anchor, "__init__", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    parent.reserve(claim("a"))
+            if where == "closes":
+                assert isinstance(parent.reserve(claim("b")), Pending)
+                assert parent._anchor is not inherited
+            else:
+                with pytest.raises(LedgerError, match="closed"):
+                    parent.reserve(claim("b"))
+
+        assert os.waitpid(_child(work), 0)[1] == 0
+        ask(parent, place, claim("c"))
+        Checker(place).look(parent)
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

@@ -117,9 +117,9 @@ class Anchor:
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
 
     def locked(self) -> Self:
         """Keep every other process from writing, as a context.

@@ -314,10 +314,10 @@ class Ledger(Reading):
     def _own(self) -> None:
         """A forked child opens the head file for itself: locks go with the opening."""
         if self._forks != forks.count:
-            self._forks = forks.count
             if self._anchor is not None:
                 self._anchor.close()
                 self._open_anchor()
+            self._forks = forks.count  # not before: who is interrupted begins anew
 
     def _check(self, anchor: Anchor, run: Callable[..., Any], head: Head) -> bool:
         """The log must contain what the head file says was reached; whether it has more."""

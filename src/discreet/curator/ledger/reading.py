@@ -63,17 +63,18 @@ class Reading(ABC):
             return None if known is None or known["state"] != "done" else on.done(known, "")
 
     def paid(self, canon: str, analyst: str, *, before: int) -> list[Done]:
-        """The answers to a question that an analyst has paid for before an entry, the coarsest
-        first.
+        """The answers to a question that an analyst has paid for and that were there before an
+        entry, the coarsest first.
+
+        The log says which these are, for good: not those that were charged before and came later.
         """
         told = {"asked": canon, "who": analyst}
         if not self.glance(ASKED_BEFORE, **told, before=before):
             return []
         with self._reading() as cursor:
             on = Writing(self._database, cursor)
-            rows = on.paid(canon, analyst)
-            found = {done.key: done for done in (on.done(row, "own") for row in rows)}
-            return [done for done in found.values() if done.seq < before]
+            rows = on.paid(canon, analyst, before)
+            return list({one.key: one for one in (on.done(row, "own") for row in rows)}.values())
 
     def finer(self, canon: str, size: int) -> dict[str, str]:
         """The stored answers to a question that cost more, the cheapest first, by their keys."""

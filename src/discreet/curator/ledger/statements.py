@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import bindparam, case, exists, insert, select, update
+from sqlalchemy import bindparam, case, exists, func, insert, select, update
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.compiled import Placed
@@ -71,6 +71,19 @@ ASKED_BEFORE = (
     .where(t.question.c.seq < bindparam("before"))
     .limit(1)
 )
+_SAID: Any = func.replace(t.entry.c.body, bindparam("words"), "")
+DONE_BEFORE = (
+    select(t.entry.c.seq)
+    .where(t.entry.c.seq > bindparam("charged"))
+    .where(t.entry.c.seq < bindparam("before"))
+    .where(t.entry.c.kind == "done")
+    .where(t.entry.c.body != _SAID)
+    .order_by(t.entry.c.seq)
+    .limit(1)
+)
+"""The entry of an answer between two others: it says these words. Mostly it is soon found, since
+most questions are answered soon.
+"""
 FINER = (
     select(t.question.c.key, t.question.c.answer)
     .where(t.question.c.canon == bindparam("asked"))

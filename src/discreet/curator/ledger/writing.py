@@ -15,7 +15,15 @@ from typing import Any, NamedTuple, NoReturn
 from discreet.curator.ledger import statements as s
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount, told_apart
-from discreet.curator.ledger.chain import START, Entry, Head, canonical, follows, noise_mark
+from discreet.curator.ledger.chain import (
+    START,
+    Entry,
+    Head,
+    canonical,
+    follows,
+    noise_mark,
+    quoted,
+)
 from discreet.curator.ledger.compiled import Placed
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
@@ -234,9 +242,18 @@ class Writing:
         rows = self.run(s.ASKED, asked=canon, who=analyst).fetchall()
         return [question_of(row) for row in rows]
 
-    def paid(self, canon: str, analyst: str) -> list[dict[str, Any]]:
-        """The answers to a question that an analyst has paid for, the best last."""
-        return [row for row in self._asked(canon, analyst) if row["state"] == "done"]
+    def paid(self, canon: str, analyst: str, before: int) -> list[dict[str, Any]]:
+        """The answers to a question that an analyst has paid for, and that were there before an
+        entry; the best last.
+        """
+        done = (row for row in self._asked(canon, analyst) if row["state"] == "done")
+        return [row for row in done if row["seq"] < before and self._was_done(row, before)]
+
+    def _was_done(self, row: Mapping[str, Any], before: int) -> bool:
+        """Whether an asking had its answer before an entry."""
+        words = f'"key":{quoted(row["key"])},"salt":'
+        found = self.run(s.DONE_BEFORE, charged=row["seq"], before=before, words=words)
+        return found.fetchone() is not None
 
     def known(self, claim: Claim) -> Pending | Done:
         """What becomes of a key that exists."""
