@@ -276,8 +276,8 @@ def handed_out(
 ) -> Record:
     """A stored answer, improved by those that the same analyst has paid for before it.
 
-    Others' answers are left out: they would show that somebody else asked. Later ones are left
-    out, too: one asking is answered in one way, for good.
+    Others' answers are left out: they would show that somebody else asked. Those that were not
+    there yet when it was charged are left out, too: one asking is answered in one way, for good.
 
     Args:
         ledger: where the answers are.
