@@ -5,7 +5,7 @@ first who finds nobody writing leads: it takes all who wait by then, lets each o
 in one transaction, and flushes once. Who arrives meanwhile waits, and the first of those leads
 next, as soon as that flush ends. Nobody waits for company: who comes alone leads at once, alone,
 and is written in one go where that is enough (`discreet.curator.ledger.at_once`), and so is each
-of several in a file.
+of several in a file. One thread may have several things to write, which queue together.
 
 Guarantee. For every member it is as if it had had a transaction of its own, in the order of the
 queue: it gets its answer, or its refusal, after everything that the answer rests on is on the disk.
