@@ -341,7 +341,7 @@ def stopped(curator, monkeypatch, **how):
             raise EngineError("stopped")
 
     with monkeypatch.context() as patched:
-        patched.setattr("discreet.curator.curator.reached", stop)
+        patched.setattr("discreet.curator.settling.reached", stop)
         with pytest.raises(EngineError, match="stopped"):
             curator.ask(COUNT, **how)
     return curator.ledger.pending[-1]

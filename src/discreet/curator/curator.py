@@ -15,7 +15,7 @@ Tested by tests/curator/test_curator.py, tests/curator/test_alike.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -38,23 +38,16 @@ from discreet.curator.claims import (
     check_may_ask,
     claim_of,
     found_record,
-    handed_out,
-    insist_no_failure,
     key_of,
-    made_record,
-    own_record,
 )
 from discreet.curator.free import Free
 from discreet.curator.gradual import finer_answer, finer_keys
-from discreet.curator.kept import Cells, Kept
+from discreet.curator.kept import Cells
 from discreet.curator.ledger.amounts import NOTHING, Amount, cost_of
-from discreet.curator.ledger.group import Member
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import opened_or_made, register, retire
-from discreet.curator.ledger.steps import reached
-from discreet.curator.ledger.values import Account, Claim, Done, Pending
-from discreet.curator.offer import largest, offered, offering, short_of_people
-from discreet.curator.pace import UNHURRIED
+from discreet.curator.ledger.values import Account, Claim, Pending
+from discreet.curator.offer import largest, offered, offering
 from discreet.curator.policy.model import Dataset, Family, Policy
 from discreet.curator.policy.registration import registration
 from discreet.curator.publications import Publications
@@ -62,6 +55,7 @@ from discreet.curator.questions import Question, unpriced
 from discreet.curator.record import Record
 from discreet.curator.release import Release
 from discreet.curator.search import columns_read
+from discreet.curator.settling import Settling, Steps
 from discreet.curator.unchanged import insist_unchanged
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError, QueryError
 from discreet.exact import Exact
@@ -77,13 +71,7 @@ if TYPE_CHECKING:
 __all__ = ["OWNER", "Curator"]
 
 
-Making = Callable[[Pending, Answering], tuple[Release, Cells | None]]
-"""Makes the answer to what was charged."""
-Steps = Generator[Member, None, Record]
-"""Stops where something has to be written, and goes on when it is."""
-
-
-class Curator(Free, Publications):
+class Curator(Settling, Free, Publications):
     """Answers questions under a policy, on its ledger.
 
     Args:
@@ -96,9 +84,6 @@ class Curator(Free, Publications):
         pace: when the parts of the next question are over; what takes longer is a failure.
         paid: what the last question took off the people's budget, or off an analyst's allowance.
     """
-
-    pace = UNHURRIED
-    paid = NOTHING
 
     def __init__(
         self,
@@ -323,44 +308,6 @@ class Curator(Free, Publications):
             return make()
         return priced.once(("claims", who), make)
 
-    def _settled(
-        self, claim: Claim, asking: Asking, make: Making,
-        finer: Callable[[Claim], Claim] = lambda claim: claim,
-    ) -> Steps:  # fmt: skip
-        """Charge, compute, store, hand out; or hand out what is stored already.
-
-        Args:
-            claim: what is charged.
-            asking: what is asked.
-            make: makes the answer.
-            finer: looks for better answers that it can be made of, and claims it with them.
-        """
-        found = None
-        while found is None:
-            charge = self.ledger.reserving(claim)
-            yield charge
-            found = self._charged(charge, claim, asking)
-            claim = finer(claim) if found is None else claim
-        if isinstance(found, Done):
-            insist_no_failure(claim.analyst, failed=found.failed)
-            return self._handed_out(own_record(found), claim)
-        audience: Audience = "owner" if claim.analyst == OWNER else "analyst"
-        with asking.answering(audience, self._on_fault, self.pace.answering()) as answering:
-            release, cells = make(found, answering)
-        reached("after compute")
-        record = made_record(asking, release, found, claim, version=self.version)
-        text = Kept(record, cells).to_text()
-        failed = found.failed or bool(answering.faults)
-        self.pace.hold()
-        answer = self.ledger.storing(claim.key, text, failed=failed)
-        yield answer
-        done = answer.result()
-        reached("before send")
-        insist_no_failure(claim.analyst, failed=failed)
-        if done.answer != text:  # somebody else went on with it, and was faster
-            record = Kept.from_text(done.answer).record
-        return record if found.first else self._handed_out(record, claim)
-
     def _published(
         self, decide: Callable[[Asking], Decided[Any]], *, analyst: str | None, dataset: str | None,
         block: str | None, key: str | None,
@@ -416,39 +363,6 @@ class Curator(Free, Publications):
             return answering.coarser(priced, finer, source, telling), None
         release, noisy = answering.release(priced, statement, source, telling)
         return release, None if noisy is None else Cells(priced.target, noisy)
-
-    def _reserve(self, claim: Claim, asking: Asking) -> Pending | Done:
-        charge = self.ledger.reserving(claim)
-        self.ledger.write((charge,))
-        found = self._charged(charge, claim, asking)
-        assert found is not None  # noqa: S101 - it says that it cannot be made of others
-        return found
-
-    def _charged(self, charge: Member, claim: Claim, asking: Asking) -> Pending | Done | None:
-        """What came of a charge, if that is decided.
-
-        An analyst who is refused learns of accounts that others share what the policy lets them
-        know.
-        """
-        try:
-            found: Pending | Done | None = charge.result()
-        except BudgetExceededError as refusal:
-            asked, who = refusal.asked, claim.analyst
-            if who == OWNER or not isinstance(asked, Amount):
-                raise
-            accounts = self.ledger.accounts
-            if not asked.within(accounts[f"{asking.account}@{who}"].left):
-                raise
-        else:
-            if found is not None and found.paid:
-                self.paid += found.paid[0].amount  # the asker's is first
-            return found
-        family = self.policy.families[asking.dataset.family]
-        raise short_of_people(asked, accounts[asking.account], tells_rest=family.tells_rest)
-
-    def _handed_out(self, record: Record, claim: Claim) -> Record:
-        who, counts = claim.analyst, claim.info["counts"]
-        return handed_out(self.ledger, record, canon=claim.canon, analyst=who, counts=counts)
 
     # which data
 
