@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.curator.releases import GUARANTEES, LOSSES, VALUES
 
+from discreet.curator import stored
 from discreet.curator.release import Release
 from discreet.curator.shared import Shared
 from discreet.curator.stored import as_dict, as_line, in_one_line
@@ -86,6 +87,18 @@ def test_a_copy_shares_nothing():
     ):
         assert as_line(copy) == in_one_line(as_dict(copy))
         assert not hasattr(copy, "shared")
+
+
+def test_text_is_written_once_whatever_comes_between(monkeypatch):
+    """Questions that go together store their answers one after the other, and then tell them."""
+    written = []
+    inner = stored._line
+    monkeypatch.setattr(stored, "_line", lambda one: written.append(one) or inner(one))
+    own = {"raw": {}, "intervals": {}, "sql": "", "asked_at": AT}
+    some = [SHARED.release(rows=(("a", value),), **own) for value in range(3)]
+    first = [as_line(one) for one in some]
+    assert [as_line(one) for one in some] == first == [in_one_line(as_dict(one)) for one in some]
+    assert written == some
 
 
 def test_kinds_of_columns_are_those_of_each_release():

@@ -30,9 +30,12 @@ Row = dict[str, Value]
 
 
 class _Sharing:
-    """What knows the text that releases of one shape share; no part of what a release says."""
+    """What a release knows of its text, no part of what it says: what knows the part that releases
+    of one shape share, and all of it, once it was written.
+    """
 
-    __slots__ = ("shared",)
+    __slots__ = ("line", "shared")
+    line: str
     shared: Shared
 
 

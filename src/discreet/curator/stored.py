@@ -10,7 +10,6 @@ Tested by tests/curator/test_stored.py
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping
 from datetime import date, datetime
 from itertools import chain
@@ -115,20 +114,20 @@ def _numbers(release: Release, kinds: Mapping[str, Kind]) -> dict[str, Any]:
 
 
 _WITH_DATES = frozenset(("date", "mixed"))
-_WRITTEN = threading.local()
 in_one_line = json.JSONEncoder(allow_nan=False, separators=(",", ":"), check_circular=False).encode
 """Plain values as JSON text in ASCII, in one line and without spaces."""
 
 
 def as_line(release: Release) -> str:
-    """JSON text in one line and without spaces; of one release it is written once in a thread.
+    """JSON text in one line and without spaces; of one release it is written once.
 
-    What is stored of an answer and what its asker gets are written one after the other.
+    What is stored of an answer and what its asker gets are two texts that it is a part of.
     """
-    last: tuple[Release, str] | None = getattr(_WRITTEN, "last", None)
-    if last is None or last[0] is not release:
-        last = _WRITTEN.last = release, _line(release)
-    return last[1]
+    found: str | None = getattr(release, "line", None)
+    if found is None:
+        found = _line(release)
+        object.__setattr__(release, "line", found)
+    return found
 
 
 def _line(release: Release) -> str:

@@ -343,16 +343,15 @@ def test_a_commit_that_fails_fails_all_and_charges_nothing_twice(either):
 def test_a_failure_after_the_commit_keeps_the_charges(either):
     """The head file could not be written: all are told, the charges stand, and the keys go on."""
     with either.new() as ledger:
-        advance, bad = ledger._anchor.advance, []
+        write, writes = ledger._anchor._write, []
 
-        def failing(head, spent):
-            if len(bad) == 1:
-                bad.append(head)
+        def failing(*given):
+            writes.append(given)
+            if len(writes) == 2:
                 raise LedgerError("the head file cannot be written; the charge stands")
-            bad.append(head)
-            return advance(head, spent)
+            write(*given)
 
-        ledger._anchor.advance = failing
+        ledger._anchor._write = failing
         got = Gathering().run(*reserving(ledger, *"abc"))
         assert [type(one) for one in got] == [Pending, LedgerError, LedgerError]
         assert "the charge stands" in str(got[2])

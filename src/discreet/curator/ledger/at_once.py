@@ -32,7 +32,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from discreet.curator.ledger import usual, usual_postgres
-from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.chain import Head, chained
 from discreet.curator.ledger.charging import charged
@@ -80,11 +79,6 @@ class Rising:
         self._anchor, self.head = anchor, anchor.head
         self._spent: dict[int, tuple[int, int]] = {}
 
-    @property
-    def spent(self) -> dict[int, Amount]:
-        """What those have spent who paid."""
-        return {number: Amount(*spent) for number, spent in self._spent.items()}
-
     def had(self, account: int) -> tuple[int, int]:
         """What an account will have spent."""
         found = self._spent.get(account)
@@ -95,6 +89,11 @@ class Rising:
         self.head = head
         for number, main, delta in spent:
             self._spent[number] = main, delta
+
+    def write(self) -> None:
+        """Have the head file say it: all of it is committed."""
+        spent = [(number, main, delta) for number, (main, delta) in self._spent.items()]
+        self._anchor.follow(self.head, spent)
 
 
 class Once:

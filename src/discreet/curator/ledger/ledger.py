@@ -6,7 +6,7 @@ Tested by tests/curator/ledger/test_ledger.py
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,7 +16,6 @@ from typing import Any, Self, TypeVar
 from discreet import private
 from discreet.curator.ledger import forks, unfinished
 from discreet.curator.ledger import tables as t
-from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.at_once import (
     Rising,
@@ -193,7 +192,7 @@ class Ledger(Reading):
                 on.payers = {}  # what an owner does to accounts is not followed
                 yield on
                 if on.entries:
-                    self._commit(anchor, on.head, on.spent, (on.name,))
+                    self._commit(partial(anchor.advance, on.head, on.spent), (on.name,))
 
     def _together(self, take: Callable[[], Sequence[Member]]) -> None:
         """Write all who wait, in one transaction; see `discreet.curator.ledger.group`."""
@@ -210,7 +209,7 @@ class Ledger(Reading):
             for member in members:
                 member.decide(on)
             if on.entries:
-                self._committed(members, anchor, on.head, on.spent)
+                self._committed(members, partial(anchor.advance, on.head, on.spent))
             self._known = on.head, on.payers
             self._numbers.update((name, one.id) for name, one in on.payers.items())
 
@@ -228,7 +227,7 @@ class Ledger(Reading):
                 if got[-1] is None:
                     self._known = None  # something is unusual: the accounts are looked at
                     return False
-            self._committed(members, anchor, rising.head, rising.spent)
+            self._committed(members, rising.write)
         for member, found in zip(members, got, strict=True):
             member.get(found)
         return True
@@ -270,24 +269,21 @@ class Ledger(Reading):
             with suppress(RuntimeError, StopIteration):  # another thread does the same
                 self._charged.pop(next(iter(self._charged)), None)
 
-    def _committed(
-        self, members: Sequence[Member], anchor: Anchor, head: Head, spent: Mapping[int, Amount]
-    ) -> None:
+    def _committed(self, members: Sequence[Member], reach: Callable[[], None]) -> None:
         """Commit what some have written together; all are told where that fails."""
         try:
             with _WRITTEN:
-                self._commit(anchor, head, spent, [one.name for one in members])
+                self._commit(reach, [one.name for one in members])
         except BaseException as error:
             tell_failed(members, error)
             raise
 
-    def _commit(
-        self, anchor: Anchor, head: Head, spent: Mapping[int, Amount], names: Iterable[str]
-    ) -> None:
+    def _commit(self, reach: Callable[[], None], names: Iterable[str]) -> None:
+        """Commit, and have the head file say what was reached."""
         passed("before the commit of", names)
         self._database.commit()
         passed("after the commit of", names)
-        anchor.advance(head, spent)
+        reach()
         passed("after the head of", names)
 
     def _written_in(self) -> Anchor:
