@@ -116,6 +116,14 @@ def test_budget_that_was_given_back_in_the_table_is_not_granted(asked, run):
     assert "Nothing was charged" in words
     assert "was changed" in run("ledger", "verify", "policy.toml", code=1).stderr
     assert "the log says epsilon 0.75" in run("ledger", "restore", "policy.toml", code=4).stderr
+    assert "discreet ledger rebuild" in words
+    found = run("ledger", "rebuild", "policy.toml").stdout
+    assert "  staff: epsilon 0.75 of epsilon 3 is spent; it had another row\n" in found
+    assert "Intact" in run("ledger", "verify", "policy.toml").stdout
+    assert "epsilon 0.75 of 3 spent" in run("budget", "policy.toml").stdout
+    assert run("ledger", "rebuild", "policy.toml").stdout == "Nothing had to be changed.\n"
+    assert json.loads(run("ledger", "rebuild", "policy.toml", "--json").stdout) == {"rebuilt": []}
+    run("ask", "policy.toml", COUNT, "--epsilon", "0.5")
 
 
 def test_no_ledger_and_no_database(here, run):

@@ -1,4 +1,4 @@
-"""`discreet ledger`: show, verify, head, restore, raise.
+"""`discreet ledger`: show, verify, head, restore, rebuild, raise.
 
 A ledger is named by its policy, by its own file, or by the data file that it lies beside.
 Tested by tests/cli/test_ledgers.py
@@ -240,6 +240,27 @@ def restore(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
         return
     typer.echo("The ledger is in use again.")
     for line in words or ["nothing had been spent since"]:
+        typer.echo(f"  {line}")
+
+
+@app.command(cls=Plain)
+def rebuild(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
+    """Make the accounts anew from the log, where their rows were changed by hand.
+
+    The log has to be intact, and is not touched. What the head file knows to be spent stays so.
+
+    Example: [bold]discreet ledger rebuild policy.toml[/bold]
+    """
+    from discreet.curator.ledger.rebuild import accounts_rebuilt  # noqa: PLC0415
+
+    place = place_of(where)
+    place.check()
+    words = accounts_rebuilt(place.address, head=place.head)
+    if as_json:
+        typer.echo(json.dumps({"rebuilt": words}))
+        return
+    typer.echo("The accounts are what the log says." if words else "Nothing had to be changed.")
+    for line in words:
         typer.echo(f"  {line}")
 
 

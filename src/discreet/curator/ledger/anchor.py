@@ -370,9 +370,9 @@ class Anchor:
 
 def _changed(words: str) -> LedgerError:
     return LedgerError(
-        f"this ledger was changed: {words}. `discreet ledger verify` compares all of it with its "
-        "log; a backup that is intact can be put back, and `discreet ledger restore` counts what "
-        "was spent since. Nothing was charged"
+        f"this ledger was changed: {words}. `discreet ledger rebuild` makes its accounts anew from "
+        "its log, if that is intact; otherwise put a backup back, and `discreet ledger restore` "
+        "counts what was spent since. Nothing was charged"
     )
 
 

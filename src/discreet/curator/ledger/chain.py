@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from struct import Struct
 from typing import Any, NamedTuple
@@ -64,6 +64,11 @@ class Entry(NamedTuple):
     kind: str
     body: str
     hash: str
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> Entry:
+        """An entry from its row."""
+        return cls(int(row[0]), str(row[1]), str(row[2]), str(row[3]))
 
     @property
     def head(self) -> Head:

@@ -127,7 +127,7 @@ class Reading(ABC):
             accounts = self._database.run(cursor, ACCOUNTS).fetchall()
             questions = self._database.run(cursor, QUESTIONS).fetchall()
         return (
-            [_entry(row) for row in rows],
+            [Entry.of(row) for row in rows],
             [account_of(row) for row in accounts],
             [question_of(row) for row in questions],
         )
@@ -139,7 +139,7 @@ class Reading(ABC):
             found = Tables(
                 *(self._database.run(cursor, one).fetchall() for one in (PEOPLE, KEYS, SECRET))
             )
-        return [_entry(row) for row in rows], found
+        return [Entry.of(row) for row in rows], found
 
     def glance(self, statement: Any, /, **values: Any) -> Sequence[Any]:
         """The rows of one statement that only reads."""
@@ -157,8 +157,4 @@ class Reading(ABC):
         """The log, from behind an entry on."""
         with self._reading() as cursor:
             rows = self._database.run(cursor, ENTRIES, after=after).fetchall()
-        return [_entry(row) for row in rows]
-
-
-def _entry(row: Sequence[Any]) -> Entry:
-    return Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3]))
+        return [Entry.of(row) for row in rows]

@@ -169,7 +169,7 @@ class Writing:
     def log(self, kind: str) -> list[dict[str, Any]]:
         """What the entries of one kind say."""
         rows = self.run(s.OF_KIND, which=kind).fetchall()
-        return [Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3])).values() for row in rows]
+        return [Entry.of(row).values() for row in rows]
 
     def question(self, key: str) -> dict[str, Any] | None:
         """The row of an asking."""
@@ -235,7 +235,7 @@ class Writing:
 
     def _entry(self, seq: int) -> Entry:
         row = self.run(s.ENTRY, which=seq).fetchone()
-        return Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3]))
+        return Entry.of(row)
 
     def _asked(self, canon: str, analyst: str) -> list[dict[str, Any]]:
         """An analyst's askings of a question, answered or not, the best last."""
