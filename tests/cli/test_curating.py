@@ -78,16 +78,6 @@ def test_check_as_json(here, run):
     run("check", "none.toml", code=2)
 
 
-def test_register_follows_changes(registered, run):
-    assert "No budget has changed" in run("register", "policy.toml").stdout
-    text = (registered / "policy.toml").read_text()
-    (registered / "policy.toml").write_text(text.replace("epsilon = 3", "epsilon = 4"))
-    assert "another version" in run("ask", "policy.toml", COUNT, code=4).stderr
-    assert "--more-budget staff" in run("register", "policy.toml", code=4).stderr
-    told = json.loads(run("register", "policy.toml", "--more-budget", "staff", "--json").stdout)
-    assert told == {"version": 2, "changed": ["staff: from epsilon 3 to epsilon 4"]}
-
-
 def test_files_that_change_under_their_version_are_told_by_all_who_would_use_them(registered, run):
     first = json.loads(run("ask", "policy.toml", COUNT, "--key", "k", "--json").stdout)
     with (registered / "payroll.csv").open("a") as rows:

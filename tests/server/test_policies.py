@@ -131,6 +131,24 @@ def test_an_owner_may_say_that_the_rows_are_the_same(server, folder):
     assert server.call("PUT", "/api/policy", wrong, who="olga").status == 422
 
 
+def test_an_owner_may_say_that_rows_and_people_are_the_same(server, folder):
+    """What is spent was promised to somebody; nobody else is protected unless that is said."""
+    text = POLICY.replace('unit = { person = "id", max_rows = 2 }', 'unit = "row"')
+    assert text != POLICY
+    check = {"text": text}
+    assert server.post("/api/policy/check", check, who="olga").json["other_unit"] == []
+    server.ask(epsilon="0.1")
+    told = server.post("/api/policy/check", check, who="olga").json["other_unit"]
+    assert told == [{"dataset": "payroll", "from": "people, named by 'id'", "to": "rows"}]
+    refused = server.call("PUT", "/api/policy", check, who="olga")
+    assert refused.status == 409
+    assert "--other-unit payroll" in refused.json["message"]
+    assert (folder / "policy.toml").read_text() == POLICY
+    done = server.call("PUT", "/api/policy", {**check, "other_unit": ["payroll"]}, who="olga")
+    words = "payroll: protects rows; before it was people, named by 'id'"
+    assert done.json == {"version": 2, "changed": [words]}
+
+
 def test_rows_that_are_kept_are_not_asked_once_their_file_has_changed(server, folder):
     """Kept rows would agree with the version; but nobody knows which rows are meant now."""
     old = time.time() - 3600

@@ -30,7 +30,9 @@ _DEVICES = "Ask people directly"
 _COMMANDS = (
     ("Ask a file", "files", ("count", "sql", "histogram")),
     ("Publish once", "publishing", ("publish", "range", "quantile")),
-    (_CURATOR, "curating", ("init", "check", "register", "ask", "explain", "budget", "retire")),
+    (_CURATOR, "curating", ("init", "check")),
+    (_CURATOR, "registering", ("register",)),
+    (_CURATOR, "curating", ("ask", "explain", "budget", "retire")),
     (_CURATOR, "serving", ("serve",)),
     ("Stored releases", "releases", ("show", "plot", "report", "export", "schema")),
     ("Stored releases", "deriving", ("derive",)),

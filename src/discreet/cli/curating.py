@@ -1,4 +1,4 @@
-"""Holding data under a policy: ask, explain, budget, init, check, register, retire.
+"""Holding data under a policy: ask, explain, budget, init, check, retire.
 
 Tested by tests/cli/test_curating.py
 """
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from discreet.curator.policy.model import Policy
     from discreet.curator.questions import Askable
 
-__all__ = ["ask", "budget", "check", "explain", "init", "register", "retire"]
+__all__ = ["ask", "budget", "check", "explain", "init", "retire"]
 
-PolicyFile = Annotated[str, typer.Argument(metavar="POLICY", help="The policy: a .toml file.")]
 _SMALL = "1e-6"
 """The delta at which a rho is told as an epsilon."""
 
@@ -83,7 +82,7 @@ class Priced:
 
 @spread
 def ask(  # noqa: PLR0913, PLR0917 - a policy, a question, who asks, a price, a way out
-    policy: PolicyFile,
+    policy: o.PolicyFile,
     question: Annotated[str, typer.Argument(metavar="SQL", help="The question.")],
     cost: Priced,
     out: Out,
@@ -337,7 +336,7 @@ def _decisions(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def check(policy: PolicyFile, as_json: o.Json = False) -> None:  # noqa: FBT002
+def check(policy: o.PolicyFile, as_json: o.Json = False) -> None:  # noqa: FBT002
     """Read a policy, and say in plain words what it means and what is unwise in it.
 
     Exit code 1: its data, or columns of them, are not there. If files have changed since their
@@ -405,51 +404,8 @@ def _held(place: Place, policy: Policy) -> tuple[list[str], list[Data], str | No
         return [], [], str(error)
 
 
-def register(
-    policy: PolicyFile,
-    new_people: Annotated[
-        list[str] | None,
-        typer.Option("--new-people", metavar="FAMILY", help="A new family of other people."),
-    ] = None,
-    more_budget: Annotated[
-        list[str] | None,
-        typer.Option("--more-budget", metavar="ACCOUNT", help="An account whose total may rise."),
-    ] = None,
-    same_data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--same-data",
-            metavar="DATASET",
-            help="Its files were copied or touched; the rows are the same.",
-        ),
-    ] = None,
-    as_json: o.Json = False,  # noqa: FBT002
-) -> None:
-    """Make the ledger of a policy, or let it follow a changed policy.
-
-    The ledger notes the files of every version of the data. If they have changed since, say a new
-    version in the policy; or, if the rows are the same, --same-data.
-
-    Example: [bold]discreet register policy.toml[/bold]
-
-    Example: [bold]discreet register policy.toml --same-data payroll[/bold]
-    """
-    from discreet.curator.curator import Curator  # noqa: PLC0415
-
-    version, changed = Curator.register(
-        policy, new_people=new_people or (), more_budget=more_budget or (),
-        same_data=same_data or (),
-    )  # fmt: skip
-    if as_json:
-        typer.echo(json.dumps({"version": version, "changed": changed}, indent=2))
-        return
-    typer.echo(f"The ledger follows version {version} of this policy.")
-    for words in changed or ["No budget has changed."]:
-        typer.echo(f"  {words}")
-
-
 def retire(
-    policy: PolicyFile,
+    policy: o.PolicyFile,
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="Its name in the policy.")],
     block: o.Block = None,
     yes: Annotated[  # noqa: FBT002

@@ -224,6 +224,11 @@ def opened(
     )  # fmt: skip
     if made.is_new:
         _tell_new(file, made)
+    for whom in made.before:
+        warn(
+            f"what was paid so far protects {whom}; from now on {Path(file).name} is asked about "
+            "others. It adds up only if everybody is one of each"
+        )
     return made
 
 
@@ -260,11 +265,17 @@ def _priced(questions: Questions, *, question: str | Query, cost: Cost) -> objec
 def _tell_new(file: str, made: OfFile) -> None:
     """A new ledger is a new budget: say so, and where the old one of the same people may be."""
     from discreet.curator.oneoff import orphans  # noqa: PLC0415
+    from discreet.curator.policy.holders import held_elsewhere  # noqa: PLC0415
 
     (account,) = made.accounts().values()
     ledger = Path(made.ledger.address).name
     words = f"made {ledger}: {account.total.said('pure')} in all for the people in this file"
     typer.secho(words, dim=True, err=True)
+    for name in held_elsewhere(made.policy):
+        warn(
+            f"{name} lies here, too, and holds a budget for {Path(file).name}: what is asked under "
+            "both adds up, and neither counts it. Ask under that policy instead"
+        )
     for name in orphans(file):
         warn(
             f"{name}.ledger lies here, and {name} is gone. If {Path(file).name} is that file under "

@@ -102,6 +102,7 @@ Key = Annotated[
     str | None,
     typer.Option("--key", metavar="KEY", help="Names this asking: the same key is paid once."),
 ]
+PolicyFile = Annotated[str, typer.Argument(metavar="POLICY", help="The policy: a .toml file.")]
 Block = Annotated[
     str | None, typer.Option("--block", metavar="NAME", help="Which part of the data.")
 ]

@@ -114,6 +114,7 @@ class Curator(Settling, Free, Publications):
         new_people: Collection[str] = (),
         more_budget: Collection[str] = (),
         same_data: Collection[str] = (),
+        other_unit: Collection[str] = (),
     ) -> tuple[int, list[str]]:
         """Make the ledger of a policy, or let it follow a changed one; its version, what changed.
 
@@ -122,12 +123,13 @@ class Curator(Settling, Free, Publications):
             new_people: families that are new and hold other people than all before.
             more_budget: accounts whose total may rise.
             same_data: datasets whose files were copied or touched, and whose rows are the same.
+            other_unit: datasets whose people were said to be others before, and are the same.
         """
         read = _read(policy)
         with opened_or_made(read.ledger.address, read.ledger.head) as ledger:
             return register(
                 ledger, registration(read), new_people=new_people, more_budget=more_budget,
-                same_data=same_data,
+                same_data=same_data, other_unit=other_unit,
             )  # fmt: skip
 
     def close(self) -> None:

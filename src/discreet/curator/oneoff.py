@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,12 @@ from discreet.curator.asking import Asking
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.amounts import Limit, limit_of
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.registry import opened_or_made, register
+from discreet.curator.ledger.registry import (
+    opened_or_made,
+    otherwise_protected,
+    policies_in,
+    register,
+)
 from discreet.curator.policy.model import Dataset, Defaults, Family, Policy
 from discreet.curator.policy.model import Ledger as Place
 from discreet.curator.policy.registration import registration
@@ -92,9 +97,12 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
             folder=file.parent, ledger=place, families={_FAMILY: Family(_FAMILY, limit)},
             analysts={}, datasets={dataset.name: dataset}, defaults=Defaults(),
         )  # fmt: skip
-        register(ledger, replace(registration(policy), data=()))  # a version says its state
+        wanted = replace(registration(policy), data=())  # a version says its state
+        earlier = [] if ledger.policy[0] == wanted.fingerprint else policies_in(ledger)
+        other = otherwise_protected(wanted, earlier, ledger.accounts)
+        register(ledger, wanted, other_unit=[dataset.name])
         made = OfFile(policy, ledger=ledger)
-        made.is_new = is_new
+        made.is_new, made.before = is_new, sorted({was.whom for was, _ in other})
         return made  # noqa: TRY300 - all of it may fail
     except BaseException:
         ledger.close()
@@ -106,9 +114,11 @@ class OfFile(Curator):
 
     Attributes:
         is_new: whether the ledger was made just now.
+        before: whom questions protected that were paid for, where it is somebody else than now.
     """
 
     is_new = False
+    before: Sequence[str] = ()
 
     def close(self) -> None:
         """Let go of the ledger and the data."""

@@ -12,13 +12,19 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.marks import Data, marks_in, otherwise
-from discreet.curator.ledger.registry import register
+from discreet.curator.ledger.registry import (
+    Registration,
+    otherwise_protected,
+    policies_in,
+    register,
+)
+from discreet.curator.ledger.values import Account
 from discreet.curator.policy.model import Policy
 from discreet.curator.policy.reading import parse_policy
 from discreet.curator.policy.registration import registration
@@ -54,20 +60,22 @@ def checked(
     """What another text would mean; PolicyError with everything that is wrong with it.
 
     Told are also the decisions that it needs: which families would have to be other people than all
-    before, whose budget would rise, and whose files have changed under their version.
+    before, whose budget would rise, whose files have changed under their version, and whose people
+    are said otherwise.
     """
     policy = _parsed(service, text)
     look(policy)
     return {**_meant(policy), **_decisions(service, policy)}
 
 
-def change(
+def change(  # noqa: PLR0913 - each is a decision of its own
     service: Service,
     text: str,
     *,
     new_people: Collection[str] = (),
     more_budget: Collection[str] = (),
     same_data: Collection[str] = (),
+    other_unit: Collection[str] = (),
     version: int | None = None,
     by: str,
 ) -> tuple[int, list[str]]:
@@ -79,6 +87,7 @@ def change(
         new_people: families that are new and hold other people than all before.
         more_budget: accounts whose total may rise.
         same_data: datasets whose files have changed under their version, and whose rows have not.
+        other_unit: datasets whose people were said to be others before, and are the same.
         version: of the policy that the text was made from; refused if there is a newer one.
         by: which owner.
     """
@@ -91,17 +100,19 @@ def change(
         return text
 
     return edit(
-        service, whole, new_people=new_people, more_budget=more_budget, same_data=same_data, by=by
-    )
+        service, whole, new_people=new_people, more_budget=more_budget, same_data=same_data,
+        other_unit=other_unit, by=by,
+    )  # fmt: skip
 
 
-def edit(
+def edit(  # noqa: PLR0913 - each is a decision of its own
     service: Service,
     how: Callable[[str], str],
     *,
     new_people: Collection[str] = (),
     more_budget: Collection[str] = (),
     same_data: Collection[str] = (),
+    other_unit: Collection[str] = (),
     look: Callable[[Policy], None] = lambda _: None,
     by: str,
 ) -> tuple[int, list[str]]:
@@ -113,6 +124,7 @@ def edit(
         new_people: as in `change`.
         more_budget: as in `change`.
         same_data: as in `change`.
+        other_unit: as in `change`.
         look: a last look at the new policy; what it raises keeps the old one in force.
         by: which owner.
     """
@@ -128,7 +140,7 @@ def edit(
         try:
             done = register(
                 service.ledger, registration(policy), new_people=new_people,
-                more_budget=more_budget, same_data=same_data,
+                more_budget=more_budget, same_data=same_data, other_unit=other_unit,
             )  # fmt: skip
         except LedgerError as refusal:
             _write(service.path, before)
@@ -182,7 +194,19 @@ def _decisions(service: Service, policy: Policy) -> dict[str, Any]:
             {"dataset": one.part, "version": one.version}
             for one in otherwise(marks_in(service.ledger), wanted.data)
         ],
+        "other_unit": [
+            {"dataset": part, "from": was, "to": now}
+            for part, (was, now) in _other_units(service, wanted, there).items()
+        ],
     }
+
+
+def _other_units(
+    service: Service, wanted: Registration, there: Mapping[str, Account]
+) -> dict[str, tuple[str, str]]:
+    """Who was protected and who would be, by the dataset where that is not the same."""
+    found = otherwise_protected(wanted, policies_in(service.ledger), there)
+    return {now.part: (was.whom, now.whom) for was, now in found}
 
 
 def changed_data(service: Service) -> list[Data]:

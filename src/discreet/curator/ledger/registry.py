@@ -4,6 +4,10 @@ Budget belongs to families of people (I9). Registering a policy again, renaming 
 new data or moving a file creates none: accounts are found by the family's name, a family that is
 new in a ledger that has others has to be declared to be other people, a source never changes its
 family, and a larger total has to be said apart. Each of these is an entry of the log.
+
+Nor does a policy change what a budget is counted in, once something is spent of it: among which
+neighbours, and for whom. That rows are people, or which column names them, may have been said
+wrongly: who says it otherwise has to say so apart.
 Tested by tests/curator/ledger/test_registry.py
 """
 
@@ -18,14 +22,18 @@ from typing import Any
 from sqlalchemy import bindparam, insert, update
 
 from discreet.curator.ledger import tables as t
-from discreet.curator.ledger.amounts import Amount, Limit
+from discreet.curator.ledger.amounts import NOTHING, Amount, Limit
+from discreet.curator.ledger.chain import Entry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.marks import Data, changed_words, marks_on, note, otherwise
-from discreet.curator.ledger.values import Account, Charge
+from discreet.curator.ledger.statements import OF_KIND
+from discreet.curator.ledger.values import Account, Charge, Promised, Protected
 from discreet.curator.ledger.writing import Writing
 from discreet.errors import LedgerError, ParameterError
 
-__all__ = ["Registration", "opened_or_made", "register", "retire"]
+__all__ = [
+    "Registration", "opened_or_made", "otherwise_protected", "policies_in", "register", "retire",
+]  # fmt: skip
 
 _OPEN = insert(t.account)
 _SEAL = update(t.account).where(t.account.c.name == bindparam("which")).values(sealed=1)
@@ -43,6 +51,7 @@ class Registration:
         sources: whose data each source holds: the family by the source's address.
         overlap: whether two sources may hold the same rows.
         data: the files behind the sources, as they are now.
+        promised: what such values of a policy promise.
     """
 
     fingerprint: str
@@ -52,6 +61,7 @@ class Registration:
     sources: Mapping[str, str]
     overlap: Callable[[str, str], bool] = operator.eq
     data: Sequence[Data] = ()
+    promised: Callable[[Mapping[str, Any]], Promised] = lambda _: Promised()
 
 
 def opened_or_made(address: str, head: Path) -> Ledger:
@@ -72,6 +82,7 @@ def register(
     new_people: Collection[str] = (),
     more_budget: Collection[str] = (),
     same_data: Collection[str] = (),
+    other_unit: Collection[str] = (),
 ) -> tuple[int, list[str]]:
     """Let the ledger follow a policy; the policy's version, and what changed, in words.
 
@@ -81,6 +92,7 @@ def register(
         new_people: families that are new and hold other people than all families before.
         more_budget: accounts whose total may rise.
         same_data: datasets whose files have changed under their version, and whose rows have not.
+        other_unit: datasets whose people were said to be others before, and are the same.
     """
     both = sorted(set(wanted.families) & set(wanted.allowances))
     if both:
@@ -95,7 +107,10 @@ def register(
         if now == wanted.fingerprint:
             return version, changed
         there = {a.name: a for a in on.accounts()}
-        _check_people(wanted, on.log("policy"), new_people)
+        before = on.log("policy")
+        _check_people(wanted, before, new_people)
+        _check_relations(wanted, before, there)
+        changed += _check_units(wanted, before, there, other_unit)
         number = len(there)
         for name, limit in accounts.items():
             found = there.get(name)
@@ -150,6 +165,79 @@ def _check_people(
             f"those, say so: `discreet register policy.toml --new-people {unsaid[0]}`. Nothing was "
             "changed"
         )
+
+
+def _check_relations(
+    wanted: Registration, before: Sequence[Mapping[str, Any]], there: Mapping[str, Account]
+) -> None:
+    """Neighbours stay what they were when the first of a family's budget was spent."""
+    known: dict[str, str] = {}
+    for values in before:
+        known |= wanted.promised(values["policy"]).relations
+    spent = {name.partition("@")[0].partition("/")[0] for name, one in there.items() if _used(one)}
+    for family, relation in wanted.promised(wanted.policy).relations.items():
+        if family in spent and known.get(family, relation) != relation:
+            raise LedgerError(
+                f"what {family!r} has spent was counted for neighbours {known[family]!r}, and "
+                f"cannot be told for {relation!r}: one person instead of another is two steps of "
+                f"one more or less. Keep {known[family]!r}. Nothing was changed"
+            )
+
+
+def policies_in(ledger: Ledger) -> list[dict[str, Any]]:
+    """All policies that a ledger ever followed, as its log has them, the last one last."""
+    return [Entry.of(row).values() for row in ledger.glance(OF_KIND, which="policy")]
+
+
+def otherwise_protected(
+    wanted: Registration, before: Sequence[Mapping[str, Any]], there: Mapping[str, Account]
+) -> list[tuple[Protected, Protected]]:
+    """Who was protected when something was spent, and who would be now, where it is not the same.
+
+    Args:
+        wanted: the policy.
+        before: all policies that ever were, as the log has them, the last one last.
+        there: the accounts, by name.
+    """
+    known: dict[str, list[Protected]] = {}
+    for values in before:
+        found = wanted.promised(values["policy"]).protected
+        known |= {address: [one for at, one in found if at == address] for address, _ in found}
+    return [
+        (was, now)
+        for address, now in wanted.promised(wanted.policy).protected
+        for other, earlier in known.items()
+        for was in earlier
+        if was.whom != now.whom
+        and was.account in there
+        and _used(there[was.account])
+        and wanted.overlap(address, other)
+    ]
+
+
+def _check_units(
+    wanted: Registration, before: Sequence[Mapping[str, Any]], there: Mapping[str, Account],
+    said: Collection[str],
+) -> list[str]:  # fmt: skip
+    """Who is protected stays the same, unless the owner says that they are the same people."""
+    parts = [one.part for _, one in wanted.promised(wanted.policy).protected]
+    _check_said("other_unit", said, parts, "a dataset, or dataset/block, of the policy")
+    changed = {}
+    for was, now in otherwise_protected(wanted, before, there):
+        if now.part not in said:
+            raise LedgerError(
+                f"what {was.account!r} has spent on {now.part} was promised to {was.whom}, and the "
+                f"policy now protects {now.whom}. Somebody who is several of the first has lost "
+                "more than was counted. If everybody is one of each, say so: `discreet register "
+                f"policy.toml --other-unit {now.part}`. Nothing was changed"
+            )
+        changed[now.part] = f"{now.part}: protects {now.whom}; before it was {was.whom}"
+    return list(changed.values())
+
+
+def _used(account: Account) -> bool:
+    """Whether something is spent of it, or it was retired."""
+    return account.sealed or account.spent != NOTHING
 
 
 def _marked(on: Writing, data: Sequence[Data], same: Collection[str], at: str) -> list[str]:

@@ -1,18 +1,20 @@
-"""What goes into a ledger and comes out: accounts, claims, charges, answers.
+"""What goes into a ledger and comes out: accounts, claims, charges, answers, promises.
 
 Tested by tests/curator/ledger/test_ledger.py, tests/curator/ledger/test_values.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from discreet.curator.ledger.amounts import Accounting, Amount
 from discreet.errors import ParameterError
 
-__all__ = ["Account", "Charge", "Charged", "Claim", "Done", "Pending"]
+__all__ = [
+    "Account", "Charge", "Charged", "Claim", "Done", "Pending", "Promised", "Protected",
+]  # fmt: skip
 
 _NO_INFO: Mapping[str, Any] = {}
 
@@ -190,3 +192,30 @@ class Done(NamedTuple):
 
 _WHICH = Done._fields.index("at")
 """So many values say which answer it is; the others tell more of it."""
+
+
+class Protected(NamedTuple):
+    """Whom the questions to one source protect.
+
+    Attributes:
+        part: the name of the dataset, or dataset/block.
+        account: that pays for them.
+        whom: they protect, in words.
+    """
+
+    part: str
+    account: str
+    whom: str
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """What the budgets of a policy are counted in.
+
+    Attributes:
+        relations: which tables are neighbours, by family.
+        protected: addresses of sources, and who is protected there; one may be there twice.
+    """
+
+    relations: Mapping[str, str] = field(default_factory=dict)
+    protected: Sequence[tuple[str, Protected]] = ()

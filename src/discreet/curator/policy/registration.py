@@ -5,18 +5,19 @@ Tested by tests/curator/policy/test_registration.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from discreet.curator.ledger.amounts import Limit
 from discreet.curator.ledger.marks import Data
 from discreet.curator.ledger.registry import Registration
 from discreet.curator.policy.model import Dataset, Policy, is_address
+from discreet.curator.policy.promised import promised
 from discreet.curator.policy.sources import overlap, placed
 from discreet.engines.sources import files_of
 from discreet.engines.state import Watched
 
-__all__ = ["data_of", "registration"]
+__all__ = ["data_of", "overlapping", "registration"]
 
 
 def registration(policy: Policy) -> Registration:
@@ -38,13 +39,15 @@ def registration(policy: Policy) -> Registration:
                 if account.partition("/")[0] == family:
                     allowances[f"{account}@{analyst.name}"] = limit
 
-    def overlapping(one: str, other: str) -> bool:
-        return overlap(_split(one, policy.folder), _split(other, policy.folder))
-
     return Registration(
-        policy.fingerprint, policy.canonical(), families, allowances, sources, overlapping,
-        [*_data(policy)],
+        policy.fingerprint, policy.canonical(), families, allowances, sources,
+        overlapping(policy.folder), [*_data(policy)], promised,
     )  # fmt: skip
+
+
+def overlapping(folder: Path) -> Callable[[str, str], bool]:
+    """Whether two addresses, as the ledger of a policy in a folder has them, may hold the same."""
+    return lambda one, other: overlap(_split(one, folder), _split(other, folder))
 
 
 def _data(policy: Policy) -> Iterator[Data]:

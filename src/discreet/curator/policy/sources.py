@@ -1,6 +1,7 @@
 """Where the data of a policy lie, and whether two sources could be the same people's.
 
-Nothing is opened and nothing has to be there: a policy may be read where the data are not.
+Nothing is opened and nothing has to be there: a policy may be read where the data are not. Of files
+that are there, links are followed.
 Tested by tests/curator/policy/test_sources.py
 """
 
@@ -76,9 +77,17 @@ def overlap(one: Source, other: Source) -> bool:
         same = is_address(first) and is_address(second) and _database(first) == _database(second)
         return same and _table(table) == _table(other_table)
     a, b = _real(first), _real(second)
-    if a == b:
+    if a == b or _is_linked(a, b):
         return _table(table) == _table(other_table)
     return _covers(a, b) or _covers(b, a) or (_is_pattern(a) and _is_pattern(b) and _meet(a, b))
+
+
+def _is_linked(a: str, b: str) -> bool:
+    """Whether two names are there that are one file."""
+    try:
+        return Path(a).samefile(b)
+    except (OSError, ValueError):
+        return False
 
 
 def _covers(a: str, b: str) -> bool:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from itertools import combinations
 from pathlib import PurePath
 from textwrap import fill
 
@@ -24,6 +25,8 @@ from discreet.curator.policy.model import (
     is_address,
     without_password,
 )
+from discreet.curator.policy.promised import promised
+from discreet.curator.policy.registration import overlapping
 from discreet.exact import shown
 from discreet.privacy.convert import zcdp_epsilon_upper
 from discreet.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
@@ -75,7 +78,20 @@ def warnings(policy: Policy, today: date | None = None) -> list[str]:
         found += _of_family(policy, family)
     for dataset in policy.datasets.values():
         found += _of_dataset(dataset)
+    found += _of_units(policy)
     return found
+
+
+def _of_units(policy: Policy) -> Iterator[str]:
+    """Two datasets of the same rows that protect others."""
+    meet, found = overlapping(policy.folder), promised(policy.canonical()).protected
+    for (one, first), (other, second) in combinations(found, 2):
+        if first.whom != second.whom and meet(one, other):
+            yield (
+                f"{first.part} and {second.part} may hold the same rows, and protect "
+                f"{first.whom}, and {second.whom}. What both cost adds up only if everybody is one "
+                "of each."
+            )
 
 
 def chance_of_guessing(guarantee: Guarantee) -> float:

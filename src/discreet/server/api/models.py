@@ -213,6 +213,7 @@ class PolicyText(_Form):
     new_people: Annotated[list[Name], Field(max_length=100)] = []
     more_budget: Annotated[list[Words], Field(max_length=100)] = []
     same_data: Annotated[list[Words], Field(max_length=100)] = []
+    other_unit: Annotated[list[Words], Field(max_length=100)] = []
 
 
 class Told(BaseModel):

@@ -37,8 +37,8 @@ def change_policy(wanted: PolicyText, who: Owner, request: Request) -> dict[str,
     """Put another text of the policy into force."""
     version, changed = policies.change(
         service_of(request), wanted.text, new_people=wanted.new_people,
-        more_budget=wanted.more_budget, same_data=wanted.same_data, version=wanted.version,
-        by=who.person.name,
+        more_budget=wanted.more_budget, same_data=wanted.same_data, other_unit=wanted.other_unit,
+        version=wanted.version, by=who.person.name,
     )  # fmt: skip
     return {"version": version, "changed": changed}
 

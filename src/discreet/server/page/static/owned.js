@@ -57,5 +57,7 @@ export function decisions(told, changed) {
       `${one.account} rises from ${one.from} to ${one.to}: more may be learned about these people than was promised.`)),
     ...told.same_data.map((one) => box("same_data", one.dataset,
       `The files of ${one.dataset} have changed since they were noted as version ${one.version}, and the rows are the same: they were only copied or touched. If the rows are others, write a new version instead.`)),
+    ...told.other_unit.map((one) => box("other_unit", one.dataset,
+      `What is spent on ${one.dataset} was promised to ${one.from}, and from now on it protects ${one.to}. Everybody is one of each: nobody has lost more than was counted.`)),
   ];
 }

@@ -36,7 +36,8 @@ force.addEventListener("click", async () => {
   force.disabled = true;
   try {
     const done = await call("/api/policy", { method: "PUT", body: { text: text.value, version: given().version,
-      new_people: ticked("new_people"), more_budget: ticked("more_budget"), same_data: ticked("same_data") } });
+      new_people: ticked("new_people"), more_budget: ticked("more_budget"), same_data: ticked("same_data"),
+      other_unit: ticked("other_unit") } });
     const words = done.changed.length ? ` ${done.changed.join("; ")}.` : "";
     renewed(`Version ${done.version} is in force.${words}`);
   } catch (failure) {

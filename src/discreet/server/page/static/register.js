@@ -153,7 +153,7 @@ async function check() {
     const body = wanted();
     const told = await post("/api/datasets/check", body);
     const text = make("details", {}, make("summary", {}, "What is added to the policy's text"), make("pre", { class: "words" }, told.added));
-    const more = decisions({ new_people: [], more_budget: told.more_budget, same_data: [] }, () => {});
+    const more = decisions({ new_people: [], more_budget: told.more_budget, same_data: [], other_unit: [] }, () => {});
     find("#meaning").replaceChildren(...more, ...meaningOf(sorted(told, body)), text);
     find("#meaning").hidden = false;
     find("#force").hidden = false;

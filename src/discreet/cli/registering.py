@@ -1,0 +1,79 @@
+"""`discreet register`: the ledger of a policy, and of a changed one.
+
+Tested by tests/cli/test_registering.py
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from discreet.cli import options as o
+from discreet.cli.errors import warn
+
+__all__ = ["register"]
+
+
+def register(
+    policy: o.PolicyFile,
+    new_people: Annotated[
+        list[str] | None,
+        typer.Option("--new-people", metavar="FAMILY", help="A new family of other people."),
+    ] = None,
+    more_budget: Annotated[
+        list[str] | None,
+        typer.Option("--more-budget", metavar="ACCOUNT", help="An account whose total may rise."),
+    ] = None,
+    same_data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--same-data",
+            metavar="DATASET",
+            help="Its files were copied or touched; the rows are the same.",
+        ),
+    ] = None,
+    other_unit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--other-unit",
+            metavar="DATASET",
+            help="Its people are said otherwise than before, and are the same.",
+        ),
+    ] = None,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
+    """Make the ledger of a policy, or let it follow a changed policy.
+
+    The ledger notes the files of every version of the data. If they have changed since, say a new
+    version in the policy; or, if the rows are the same, --same-data.
+
+    What is spent was promised to somebody: to rows, or to people whom a column names. Who says that
+    otherwise afterwards has to say that everybody is one of each, with --other-unit.
+
+    Example: [bold]discreet register policy.toml[/bold]
+
+    Example: [bold]discreet register policy.toml --same-data payroll[/bold]
+    """
+    from discreet.curator.curator import Curator  # noqa: PLC0415
+    from discreet.curator.policy.holders import held_elsewhere  # noqa: PLC0415
+    from discreet.curator.policy.reading import read_policy  # noqa: PLC0415
+
+    read = read_policy(policy)
+    version, changed = Curator.register(
+        read, new_people=new_people or (), more_budget=more_budget or (),
+        same_data=same_data or (), other_unit=other_unit or (),
+    )  # fmt: skip
+    for name in held_elsewhere(read) if version == 1 else ():
+        warn(
+            f"{name} lies here, too, and holds a budget for the same data: what is asked under "
+            "both adds up, and neither counts it. If it is the old ledger of this policy, say its "
+            "name in the policy again"
+        )
+    if as_json:
+        typer.echo(json.dumps({"version": version, "changed": changed}, indent=2))
+        return
+    typer.echo(f"The ledger follows version {version} of this policy.")
+    for words in changed or ["No budget has changed."]:
+        typer.echo(f"  {words}")

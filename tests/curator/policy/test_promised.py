@@ -1,0 +1,163 @@
+"""What a budget is counted in stays the same once something is spent of it."""
+
+import pytest
+from tests.curator.payroll import COUNT, POLICY, changed, spent, write_rows
+
+from discreet.curator.curator import Curator
+from discreet.curator.ledger.verify import verified
+from discreet.curator.policy.promised import promised
+from discreet.curator.policy.reading import parse_policy
+from discreet.curator.policy.registration import registration
+from discreet.curator.policy.words import warnings
+from discreet.errors import LedgerError, ParameterError
+
+PERSON = 'unit = { person = "id", max_rows = 2 }'
+BLOCKS = """
+[dataset.payroll.block.q1]
+source = "q1.csv"
+version = "q1"
+people = "own"
+epsilon = 1
+[dataset.payroll.block.q2]
+source = "q2.csv"
+version = "q2"
+people = "shared"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A payroll under a policy of which nothing is spent."""
+    write_rows(tmp_path / "payroll.csv")
+    (tmp_path / "policy.toml").write_text(POLICY)
+    Curator.register(tmp_path / "policy.toml")
+    return tmp_path
+
+
+def ask(folder, epsilon=1):
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, epsilon=epsilon)
+
+
+def put(folder, *pairs, **said):
+    return Curator.register(changed(folder, *pairs, text=POLICY), **said)
+
+
+def test_what_a_policy_promises(tmp_path):
+    found = promised(parse_policy(POLICY + BLOCKS, folder=tmp_path).canonical())
+    assert found.relations == {"staff": "add_or_remove"}
+    whom = "people, named by 'id'"
+    assert found.protected == [
+        ("payroll.csv", ("payroll", "staff", whom)),
+        ("q1.csv", ("payroll/q1", "staff/q1", whom)),
+        ("q2.csv", ("payroll/q2", "staff", whom)),
+    ]
+    told = registration(parse_policy(POLICY + BLOCKS, folder=tmp_path)).sources
+    assert {address: one.account for address, one in found.protected} == told
+    assert promised({}).protected == []  # of a log that says nothing
+
+
+def test_neighbours_stay_what_they_were(folder):
+    """Epsilon 1 of the one is 2 of the other: 1 and 1 would count as 2, and be 3."""
+    ask(folder)
+    with pytest.raises(LedgerError, match=r"counted for neighbours 'add_or_remove'.*Nothing was"):
+        put(folder, ('"add_or_remove"', '"replace"'))
+    changed(folder, text=POLICY)
+    with Curator(folder / "policy.toml") as curator:  # nothing has changed
+        assert curator.version == 1
+        assert spent(curator)["staff"] == "epsilon 1"
+
+
+def test_neighbours_do_not_change_where_a_family_was_left_out_in_between(folder):
+    ask(folder)
+    other = POLICY.replace("staff", "crew").replace("crew.ledger", "staff.ledger")
+    write_rows(folder / "crew.csv")
+    (folder / "policy.toml").write_text(other.replace("payroll.csv", "crew.csv"))
+    Curator.register(folder / "policy.toml", new_people=["crew"])
+    with pytest.raises(LedgerError, match="counted for neighbours"):
+        put(folder, ('"add_or_remove"', '"replace"'))
+
+
+def test_what_is_not_spent_may_be_counted_otherwise(folder):
+    assert put(folder, ('"add_or_remove"', '"replace"'), (PERSON, 'unit = "row"')) == (2, [])
+    ask(folder)
+    with pytest.raises(LedgerError, match="counted for neighbours 'replace'"):
+        Curator.register(changed(folder, text=POLICY))
+
+
+def test_a_family_s_neighbours_hold_for_what_its_blocks_have_spent(folder):
+    write_rows(folder / "q1.csv")
+    write_rows(folder / "q2.csv")
+    text = POLICY.replace("[defaults]", f"{BLOCKS}[defaults]")
+    Curator.register(changed(folder, text=text), new_people=["staff/q1"])
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, epsilon="0.5", block="q1")
+        assert spent(curator)["staff"] == "epsilon 0"
+    with pytest.raises(LedgerError, match="counted for neighbours"):
+        Curator.register(changed(folder, ('"add_or_remove"', '"replace"'), text=text))
+    with pytest.raises(LedgerError, match=r"'staff/q1' has spent on payroll/q1 was promised"):
+        Curator.register(changed(folder, (PERSON, 'unit = "row"'), text=text))
+
+
+UNITS = {
+    "rows": 'unit = "row"',
+    "people, named by 'dept'": 'unit = { person = "dept", max_rows = 2 }',
+    "people, named by 'id', 3 together": 'unit = { person = "id", max_rows = 2, together = 3 }',
+}
+
+
+@pytest.mark.parametrize("whom", UNITS)
+def test_who_is_protected_stays_the_same_unless_it_is_said(folder, whom):
+    ask(folder)
+    other = (PERSON, UNITS[whom])
+    if "dept" in whom:
+        other = (f'{PERSON}\n[dataset.payroll.columns]\ndept = {{ keys = ["a", "b", "c"] }}',
+                 f"{UNITS[whom]}\n[dataset.payroll.columns]")  # fmt: skip
+    with pytest.raises(LedgerError) as refusal:
+        put(folder, other)
+    words = f"was promised to people, named by 'id', and the policy now protects {whom}. "
+    assert f"what 'staff' has spent on payroll {words}" in str(refusal.value)
+    assert "--other-unit payroll`. Nothing was changed" in str(refusal.value)
+    version, told = put(folder, other, other_unit=["payroll"])
+    assert told == [f"payroll: protects {whom}; before it was people, named by 'id'"]
+    assert put(folder, other) == (version, [])  # it is said once
+    put(folder, other, ("epsilon = 0.1\n", "epsilon = 0.2\n"))
+    with pytest.raises(LedgerError, match="--other-unit payroll"):  # and back
+        Curator.register(changed(folder, text=POLICY))
+    with Curator(
+        changed(folder, other, ("epsilon = 0.1\n", "epsilon = 0.2\n"), text=POLICY)
+    ) as one:
+        verified(one.ledger)
+        assert spent(one)["staff"] == "epsilon 1"
+
+
+def test_how_many_rows_count_is_not_who_is_protected(folder):
+    ask(folder)
+    assert put(folder, ("max_rows = 2", "max_rows = 1"))[0] == 2
+
+
+@pytest.mark.parametrize("source", ["./payroll.csv", "pay*.csv", "linked.csv", "hard.csv"])
+def test_another_name_of_the_source_is_the_same_people(folder, source):
+    ask(folder)
+    (folder / "linked.csv").symlink_to("payroll.csv")
+    (folder / "hard.csv").hardlink_to(folder / "payroll.csv")
+    names = ("dataset.payroll", "dataset.wages"), ('"payroll.csv"', f'"{source}"')
+    with pytest.raises(LedgerError, match="--other-unit wages"):
+        put(folder, *names, (PERSON, 'unit = "row"'))
+
+
+def test_only_what_is_there_can_be_said_to_be_the_same(folder):
+    with pytest.raises(ParameterError, match="other_unit"):
+        put(folder, (PERSON, 'unit = "row"'), other_unit=["staff"])
+
+
+def test_a_policy_that_protects_rows_and_people_of_one_file_is_told_so(tmp_path):
+    twice = POLICY.partition("[dataset.payroll]")[2].partition("[defaults]")[0]
+    second = f"[dataset.wages]{twice}".replace("payroll.columns", "wages.columns")
+    text = POLICY + second.replace(PERSON, 'unit = "row"')
+    (found,) = [
+        one for one in warnings(parse_policy(text, folder=tmp_path)) if "one of each" in one
+    ]
+    assert found.startswith("payroll and wages may hold the same rows, and protect people, named")
+    same = parse_policy(POLICY + second, folder=tmp_path)
+    assert not any("one of each" in one for one in warnings(same))
