@@ -6,6 +6,7 @@ import { charting } from "./charts.js";
 import { find, later, make, problemBox } from "./dom.js";
 import { Editor } from "./editor.js";
 import { Preview } from "./preview.js";
+import { aboutDelta } from "./problems.js";
 import { freeQuestions } from "./publication.js";
 import { Publishing, foreseen } from "./publish.js";
 import { nameInSql } from "./sql.js";
@@ -109,7 +110,7 @@ class Asking {
     if (left) body.with_what_is_left = true;
     else body.key = this.key;
     const searches = Boolean(this.preview.told?.note);
-    await this.#working(wait(seconds), async () => {
+    await this.#working(wait(seconds), { pays: true }, async () => {
       const record = await post(grid ? "/api/publish" : "/api/ask", body);
       this.key = null;
       find("#search-again").checked = false; // it was paid, once
@@ -123,7 +124,7 @@ class Asking {
 
   async rehearse() {
     if (this.busy) return;
-    await this.#working(() => {}, async () => {
+    await this.#working(() => {}, { pays: false }, async () => {
       const { paying } = this.preview;
       const record = this.publishing.isGrid ? (await foreseen({ ...this.#publication(), ...paying })).rehearsal
         : await post("/api/rehearse", { ...question(), ...paying });
@@ -131,14 +132,14 @@ class Asking {
     });
   }
 
-  async #working(done, work) {
+  async #working(done, { pays }, work) {
     this.busy = true;
     const buttons = [find("#ask"), find("#rehearse")];
     for (const one of buttons) one.disabled = true;
     try {
       await work();
     } catch (failure) {
-      this.#refused(failure);
+      this.#refused(failure, pays);
     } finally {
       done();
       this.busy = false;
@@ -162,7 +163,7 @@ class Asking {
     find("#said").textContent = record === null ? "The rehearsal is below." : `The answer is below; it cost ${record.cost}.`;
   }
 
-  #refused(failure) {
+  #refused(failure, pays) {
     const box = find("#answer");
     if (failure.status === 402) find("#search-again").checked = false; // a search may have been paid
     const offers = [];
@@ -174,7 +175,8 @@ class Asking {
       offer.addEventListener("click", () => this.ask({ left: true }));
       offers.push(offer);
     }
-    box.replaceChildren(problemBox(failure, { offers }));
+    if (aboutDelta(failure)) find("#more").open = true;
+    box.replaceChildren(problemBox(failure, { pays, offers }));
     box.hidden = false;
     box.scrollIntoView({ block: "nearest" });
   }

@@ -3,6 +3,7 @@
 import { chartOf, percent } from "./answers.js";
 import { post } from "./api.js";
 import { figure, find, later, make, problemBox } from "./dom.js";
+import { aboutDelta, wordsOnPage } from "./problems.js";
 
 const STEPS = [1, 1.5, 2, 3, 4, 5, 7];
 
@@ -140,12 +141,13 @@ export class Preview {
     } catch (failure) {
       if (failure.name === "AbortError") return;
       this.told = null;
+      if (aboutDelta(failure)) find("#more").open = true;
       find("#preview-problem").replaceChildren(problemBox(failure, { calm: true }));
       find(".before").classList.add("stale");
       return;
     }
     find(".before").classList.remove("stale");
-    find("#preview-problem").replaceChildren(...(this.told.note ? [make("p", { class: "soft" }, this.told.note)] : []));
+    find("#preview-problem").replaceChildren(...(this.told.note ? [make("p", { class: "soft" }, wordsOnPage(this.told.note))] : []));
     this.#offerSearch(this.told.explain?.found_before ?? []);
     find("#words").textContent = this.told.explain?.text ?? "";
     find("#words").hidden = find("#words").textContent === "";
