@@ -1,8 +1,14 @@
-"""Which question an answer on the page belongs to, and what it took: in a real browser."""
+"""Which question an answer on the page belongs to, what it took, how it is drawn: in a browser."""
+
+import asyncio
+from fractions import Fraction
 
 import pytest
 from selenium.webdriver.common.keys import Keys
-from tests.server.page.rich import served
+from selenium.webdriver.support.ui import Select
+from tests.server.running import POLICY, prepared, running, weak
+
+from discreet.server.page.assets import VEGA
 
 pytestmark = pytest.mark.slow
 COUNT = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY dept"
@@ -10,8 +16,19 @@ COUNT = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY dept"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with served(tmp_path_factory) as made:
-        yield made
+    folder = tmp_path_factory.mktemp("payroll")
+    lines = ["id,dept,pay,bonus,year,born"]
+    lines += [
+        f"{i},{'abc'[i % 3]},{i},{1 + i % 9},{2021 + i % 4},{1950 + i % 56}" for i in range(600)
+    ]
+    (folder / "payroll.csv").write_text("\n".join(lines) + "\n")
+    years = "year = { from = 2021, to = 2024 }\nborn = { from = 1950, to = 2005 }\n"
+    with pytest.MonkeyPatch.context() as patch:
+        weak(patch)
+        path = prepared(folder, POLICY.replace("pay = {", f"{years}pay = {{"))
+        with running(path, deadlines=(Fraction(3, 10),)) as made:
+            asyncio.run(VEGA.get())
+            yield made
 
 
 def opened(browser, name="alice", question=COUNT):
@@ -78,3 +95,25 @@ def test_a_refusal_does_not_stay_under_another_question(browser):
     assert browser.one("#with-what-is-left").is_displayed()  # the same question
     browser.type("#question", "HAVING")
     assert not browser.one("#answer").is_displayed()
+
+
+def labels(browser, which):
+    found = browser.all(f"#preview svg [aria-roledescription=axis][aria-label^='{which}'] text")
+    return [one.text for one in found if one.text and one.text not in ("n", "pay", "year", "born")]
+
+
+def test_years_are_written_as_years(browser):
+    browser.login()
+    browser.go("/ask?dataset=payroll&publish=map")
+    browser.until(lambda: browser.all("#preview svg [aria-roledescription='rect mark']"))
+    Select(browser.one("#axis-1-column")).select_by_value("year")
+    browser.until(lambda: "2021" in labels(browser, "Y-axis"))
+    assert labels(browser, "Y-axis") == ["2021", "2022", "2023", "2024", "2025"]
+    browser.keep("years")
+    assert not any("." in one for one in labels(browser, "X-axis"))
+    browser.go(
+        "/ask?dataset=payroll&question=SELECT born, COUNT(*) AS n FROM payroll GROUP BY born"
+    )
+    browser.until(lambda: "1960" in labels(browser, "X-axis"))
+    assert all(one.isdecimal() for one in labels(browser, "X-axis"))
+    browser.keep("born")
