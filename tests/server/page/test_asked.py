@@ -117,3 +117,30 @@ def test_years_are_written_as_years(browser):
     browser.until(lambda: "1960" in labels(browser, "X-axis"))
     assert all(one.isdecimal() for one in labels(browser, "X-axis"))
     browser.keep("born")
+
+
+def test_the_own_answer_again_is_free_and_listed_so(browser):
+    opened(browser, "bob", f"{COUNT} HAVING n > 1")
+    ask(browser)
+    assert browser.text("#answer .badge") == "cost epsilon 0.1"
+    browser.until(lambda: "free" in browser.text("#ask"))
+    assert browser.text("#ask") == "Ask for epsilon 0.1; free, as you have paid for it"
+    assert browser.text("#left .numbers span") == "0.9 left now"
+    browser.keep("free-again")
+    browser.type("#price", Keys.ARROW_LEFT)
+    assert browser.text("#ask") == "Ask for epsilon 0.07; free, as you have paid for it"
+    browser.type("#price", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert browser.text("#ask") == "Ask for epsilon 0.15; 0.75 will be left"
+    browser.type("#price", Keys.ARROW_LEFT)
+    browser.type("#question", Keys.CONTROL, Keys.END)
+    browser.type("#question", "0")
+    assert "free" not in browser.text("#ask")
+    browser.type("#question", Keys.BACKSPACE)
+    assert "free" in browser.text("#ask")
+    browser.press("#ask")
+    browser.until(lambda: browser.text("#answer .badge") == "cost nothing")
+    assert "Nothing was charged" in browser.text("#answer .notes")
+    browser.go("/releases")
+    paid = [one.text for one in browser.all("td[data-label=paid]")]
+    assert paid[:2] == ["nothing", "epsilon 0.1"]
+    browser.keep("releases-free")

@@ -33,8 +33,15 @@ function wait(seconds) {
   return () => { clearInterval(timer); find("#progress").replaceChildren(); };
 }
 
+// Whether an answer took nothing off the budget, because it was paid for before.
+async function wasFree(record) {
+  const told = await call("/api/releases?limit=5").catch(() => ({ releases: [] }));
+  return told.releases.find((one) => one.key === record.id)?.paid === "";
+}
+
 class Asking {
   constructor() {
+    this.paid = new Map(); // the highest price at which each question was answered here
     this.look = later(700, () => this.preview.look());
     this.editor = new Editor(find("#question"), {
       known: () => ({ columns: [...data.columns, ...data.lookups.flatMap((one) => one.columns)],
@@ -50,6 +57,7 @@ class Asking {
     this.preview = new Preview(data, {
       question, ask: (said, signal) => this.#before(said, signal),
       verb: () => (this.publishing.mode === "sql" ? "Ask" : "Publish"), changed: () => { this.key = null; },
+      paid: (unit, amount) => !find("#search-again").checked && Number(amount) <= (this.paid.get(this.#priced(unit)) ?? 0),
     });
     this.key = null;
     this.shown = null;
@@ -77,9 +85,13 @@ class Asking {
     return JSON.stringify(this.publishing.isGrid ? this.#publication() : [sql.trim(), block]);
   }
 
+  // What a price is paid for: an answer serves all lower prices of its kind.
+  #priced(unit) { return JSON.stringify([this.#asked(), question().delta ?? "", unit]); }
+
   // Another question: it gets a name of its own, and what was answered stands apart from it.
   #changed() {
     this.key = null;
+    this.preview?.reprice();
     if (!this.shown) return;
     const earlier = this.#asked() !== this.shown.asked;
     if (this.shown.view !== null) this.shown.view.earlier(earlier);
@@ -129,14 +141,17 @@ class Asking {
     if (left) body.with_what_is_left = true;
     else body.key = this.key;
     const asked = this.#asked();
+    const [priced, price] = [this.#priced(this.preview.unit), Number(this.preview.amount)];
     const searches = Boolean(this.preview.told?.note);
     await this.#working(wait(seconds), { pays: true, asked }, async () => {
       const record = await post(grid ? "/api/publish" : "/api/ask", body);
       this.key = null;
       find("#search-again").checked = false; // it was paid, once
-      const words = [grid ? `It cost ${record.cost}, once. Everything that is asked of it from now on is free.`
+      const free = await wasFree(record);
+      if (!left) this.paid.set(priced, Math.max(price, this.paid.get(priced) ?? 0));
+      const words = [free ? "Nothing was charged: it was paid for before." : grid ? `It cost ${record.cost}, once. Everything that is asked of it from now on is free.`
         : `It cost ${record.cost}. It is stored: the same question at this price is free from now on.`];
-      this.#show(answerView(record.release, { title, record, question: body.question ?? record.question, words, badge: `cost ${record.cost}` }), record, asked);
+      this.#show(answerView(record.release, { title, record, question: body.question ?? record.question, words, badge: free ? "cost nothing" : `cost ${record.cost}` }), record, asked);
     });
     await this.preview.refresh(await call("/api/budget").catch(() => null));
     if (searches) await this.preview.look(); // what was found is known now
@@ -182,7 +197,7 @@ class Asking {
     view.draw();
     box.scrollIntoView({ block: "nearest" });
     find("h2", box).focus({ preventScroll: true });
-    find("#said").textContent = record === null ? "The rehearsal is below." : `The answer is below; it cost ${record.cost}.`;
+    find("#said").textContent = record === null ? "The rehearsal is below." : `The answer is below; it ${find(".badge", box).textContent}.`;
     this.shown = { view, asked, earlier: false };
     if (asked !== this.#asked()) this.#changed(); // somebody went on typing
   }

@@ -47,12 +47,14 @@ const UNITS_SAY = {
 };
 
 export class Preview {
-  // `ask` gets what is known before paying, at a price and others; `verb` is what the button does.
-  constructor(data, { question, ask, verb, changed }) {
+  // `ask` gets what is known before paying, at a price and others; `verb` is what the button does;
+  // `paid`: whether this was paid for already, at this price or a higher one.
+  constructor(data, { question, ask, verb, paid, changed }) {
     this.data = data;
     this.question = question;
     this.ask = ask;
     this.verb = verb;
+    this.paid = paid;
     this.changed = changed;
     this.again = later(400, () => this.look());
     this.told = null;
@@ -229,6 +231,9 @@ export class Preview {
     this.#tell();
   }
 
+  // What the button says, while what it asks is another question already.
+  reprice() { this.#price(); }
+
   #tell() {
     this.#errors();
     this.#price();
@@ -266,11 +271,13 @@ export class Preview {
     const same = account.unit === this.unit; // then the price is what is taken off
     const typed = Number(this.amount) > 0 ? Number(this.amount) : null;
     const searches = Boolean(this.told?.note); // then it costs more, once, than its price
-    const cost = searches ? null : point ? Number(point.cost[account.unit]) : same ? typed : null;
+    const free = this.paid(this.unit, this.amount);
+    const cost = searches || free ? null : point ? Number(point.cost[account.unit]) : same ? typed : null;
     const now = Number(account.left);
     const left = cost === null ? null : now - cost;
     let words = "";
-    if (searches) words = ", and what is to be found first";
+    if (free) words = "; free, as you have paid for it";
+    else if (searches) words = ", and what is to be found first";
     else if (left !== null && left < -1e-12) words = now > 0 ? `; more than the ${atLeast(now)} that is left` : "; nothing is left";
     else if (left !== null) words = `; ${same ? "" : `${account.unit} `}${atLeast(left)} will be left`;
     button.textContent = `${this.verb()} for ${this.unit} ${this.amount}${words}`;
