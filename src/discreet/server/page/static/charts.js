@@ -201,7 +201,10 @@ export class Chart {
     } else {
       this.view?.finalize();
       this.view = await embedded(this.box, specification(drawn, this.label(drawn)));
-      if (this.view === null) return;
+      if (this.view === null) {
+        if ((await charting()) === null) (this.box.closest("figure") ?? this.box).hidden = true; // no empty frame
+        return;
+      }
       this.shape = shape;
     }
     this.box.dataset.drawn = String(drawn.points.length);

@@ -2,6 +2,7 @@
 
 import { chartOf, percent } from "./answers.js";
 import { post } from "./api.js";
+import { charting } from "./charts.js";
 import { figure, find, later, make, problemBox } from "./dom.js";
 import { aboutDelta, wordsOnPage } from "./problems.js";
 
@@ -60,6 +61,8 @@ export class Preview {
     this.told = null;
     this.chart = null;
     this.budget = data.budgets;
+    this.charts = true;
+    charting().then((embed) => { if (embed === null) this.#noCharts(); });
     this.extra = null;
     this.slider = find("#price");
     this.typed = find("#epsilon");
@@ -76,6 +79,13 @@ export class Preview {
     });
     find("#rows").addEventListener("change", () => this.look());
     this.#price();
+  }
+
+  // Without pictures nothing here is made up, and no words are about one.
+  #noCharts() {
+    this.charts = false;
+    find("#made-up").hidden = true;
+    if (this.told !== null) this.#errors();
   }
 
   // The budget that this question is charged to.
@@ -256,10 +266,11 @@ export class Preview {
         typical ? make("td", { class: "n" }, one.error === null ? "depends" : figure(one.error, 3)) : null,
         make("td", { class: "n within" }, one.within === null ? "depends" : figure(one.within, 3)))))));
     const said = point.columns.filter((one) => one.within !== null).map((one) => `${one.name} within ${figure(one.within, 3)}`);
-    find("#preview-says").textContent = this.told.caption
-      ? `What might be published at ${this.unit} ${this.amount}, of made-up rows: nobody has looked. Real data are seen more exactly where many people are.`
-      : `What the answer might look like at ${this.unit} ${this.amount}. The groups are real, the `
-      + `heights are not: nobody has looked. The bars show how far off each number would be, ${level} of the time.`;
+    find("#preview-says").textContent = !this.charts ? "There are no charts now: the table says how far off each number would be."
+      : this.told.caption
+        ? `What might be published at ${this.unit} ${this.amount}, of made-up rows: nobody has looked. Real data are seen more exactly where many people are.`
+        : `What the answer might look like at ${this.unit} ${this.amount}. The groups are real, the `
+        + `heights are not: nobody has looked. The bars show how far off each number would be, ${level} of the time.`;
     find("#price-says").textContent = `${this.unit} ${this.amount}: ${said.join(", ")}`;
   }
 
