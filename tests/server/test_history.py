@@ -50,9 +50,8 @@ def test_pages_say_what_the_whole_log_says(server, monkeypatch):
         assert found == whole
 
 
-def test_what_was_paid_is_nothing_for_the_own_answer_again(server, monkeypatch):
+def test_what_was_paid_is_nothing_for_the_own_answer_again(server):
     """Of an allowance; bob pays for what alice was given, so that he cannot know of her."""
-    monkeypatch.setattr(history, "_KEYS", 50)
     for who, key in (("alice", "a"), ("alice", "b"), ("bob", "c"), ("olga", "d")):
         assert server.ask(f"{COUNT} HAVING n > 7", epsilon="0.05", who=who, key=key).status == 200
     for who, paid in (("alice", ["", "epsilon 0.05"]), ("bob", ["epsilon 0.05"])):
