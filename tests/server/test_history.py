@@ -50,6 +50,20 @@ def test_pages_say_what_the_whole_log_says(server, monkeypatch):
         assert found == whole
 
 
+def test_what_was_paid_is_nothing_for_the_own_answer_again(server):
+    """Of an allowance; bob pays for what alice was given, so that he cannot know of her."""
+    for who, key in (("alice", "a"), ("alice", "b"), ("bob", "c"), ("olga", "d")):
+        assert server.ask(f"{COUNT} HAVING n > 7", epsilon="0.05", who=who, key=key).status == 200
+    for who, paid in (("alice", ["", "epsilon 0.05"]), ("bob", ["epsilon 0.05"])):
+        listed = [one for one in server.get("/api/releases", who=who).json["releases"]
+                  if one["sql"].endswith("> 7")]  # fmt: skip
+        assert [one["paid"] for one in listed] == paid
+        assert {one["cost"] for one in listed} == {"epsilon 0.05"}
+        assert not any("entry" in one for one in listed)
+    everybody = server.get("/api/releases", who="olga").json["releases"][:4]
+    assert [one["paid"] for one in everybody] == ["", "epsilon 0.05", "", "epsilon 0.05"]
+
+
 def test_states_are_looked_up(server, monkeypatch):
     """Answered, waiting, failed, and a stored answer, however far the end of each is away."""
     from tests.curator.payroll import failing

@@ -25,7 +25,7 @@ from discreet.curator.ledger.values import Account
 
 __all__ = [
     "LOOKED_AT", "Spent", "answers_before", "entries_after", "entries_before", "lately_spent",
-    "newest",
+    "newest", "paid_for",
 ]  # fmt: skip
 
 LOOKED_AT = 2_000
@@ -48,6 +48,7 @@ _STATES = select(t.question.c.key, t.question.c.digest).where(
     t.question.c.key.in_([bindparam(f"k{i}") for i in range(_KEYS)]),
 )
 
+_SOME = _ENTRY.where(t.entry.c.seq.in_([bindparam(f"s{i}") for i in range(_KEYS)]))
 _ONE = t.question.alias("one")
 _OLDER = (
     select(func.count())
@@ -79,6 +80,25 @@ def answers_before(ledger: Ledger, key: str, analyst: str | None) -> int:
     """How many answers are older than one: of an analyst, or of all."""
     whose = {"anybody": int(analyst is None), "who": analyst or ""}
     return int(ledger.glance(_OLDER, asked=key, **whose)[0][0])
+
+
+def paid_for(ledger: Ledger, entries: Sequence[int]) -> dict[int, str]:
+    """What whoever asked has paid for some questions, in words, by their entries; or nothing.
+
+    That is what an analyst's allowance was charged, and nothing for an answer that she had paid for
+    before; for an owner it is what the people's budget was charged.
+    """
+    accounts = list(ledger.accounts.values())
+    found: dict[int, str] = {}
+    for start in range(0, len(entries), _KEYS):
+        some = entries[start : start + _KEYS]
+        wanted = {f"s{i}": some[i] if i < len(some) else 0 for i in range(_KEYS)}
+        rows = ledger.glance(_SOME, **wanted)
+        asked = [Entry(int(seq), str(kind), str(body), str(sum_)) for seq, kind, body, sum_ in rows]
+        whose = {one.seq: one.values()["analyst"] for one in asked}
+        for line in lines_of(asked, accounts, everything=True):
+            found[line.entry] = line.allowance if whose[line.entry] else line.cost
+    return found
 
 
 def newest(

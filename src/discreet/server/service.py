@@ -44,7 +44,7 @@ from discreet.query.cells import counted
 from discreet.query.plan import Plan
 from discreet.query.stability import number_of_groups
 from discreet.server.forms import Forms
-from discreet.server.history import answers_before
+from discreet.server.history import answers_before, paid_for
 from discreet.server.problems import Problem, unavailable
 from discreet.server.settings import Settings
 
@@ -421,7 +421,7 @@ class Service:
         Pages are numbered by the own answers, or by all for who may see all: the ledger's numbers
         would tell how much others ask. Who is limited to some datasets gets no number at all: the
         next page begins behind the last answer that was listed, by its name. Joins are told as
-        they were asked.
+        they were asked. `cost` is the price of an answer, and `paid` what its asker was charged.
         """
         analyst = who.person.name if who.person.role == "analyst" else None
         scoped = who.datasets is not None
@@ -431,18 +431,22 @@ class Service:
         hidden = {*private, "entry"} if scoped else {*private}
         place, joins = self._place(who, analyst, before), Joins(self.datasets(who))
         listed: list[dict[str, Any]] = []
+
+        def shown(following: str | None) -> tuple[list[dict[str, Any]], str | None]:
+            paid = paid_for(self.ledger, [int(one["entry"]) for one in listed])
+            told = [{**one, "paid": paid[one["entry"]]} for one in listed]
+            return [{k: v for k, v in one.items() if k not in hidden} for one in told], following
+
         while place != 0:  # what is out of scope takes no place on a page
             found, rest = released(self.ledger, analyst, most=_LOOKED_AT, before=place)
             for at, one in reversed(list(enumerate(found[::-1], rest or 0))):
                 if not who.may_see(one["dataset"]):
                     continue
                 if len(listed) == limit:
-                    return listed, str(listed[-1]["key"] if scoped else at + 1)
-                sql = joins.told(one["sql"], one["dataset"])
-                told = {**one, "sql": sql}.items()
-                listed.append({k: value for k, value in told if k not in hidden})
+                    return shown(str(listed[-1]["key"] if scoped else at + 1))
+                listed.append({**one, "sql": joins.told(one["sql"], one["dataset"])})
             place = rest or 0
-        return listed, None
+        return shown(None)
 
     def _place(self, who: Credential, analyst: str | None, before: str | None) -> int | None:
         """Before how many answers a page begins; None for the first page."""

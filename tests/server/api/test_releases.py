@@ -22,7 +22,7 @@ def test_the_list_holds_own_answers_only(server, key):
     server.ask(epsilon="0.5", who="bob", question=COUNT + " ORDER BY dept")
     (one,) = server.get("/api/releases").json["releases"]
     assert one["key"] == key
-    assert set(one) == {"key", "sql", "dataset", "block", "cost", "at"}
+    assert set(one) == {"key", "sql", "dataset", "block", "cost", "paid", "at"}
     listed = server.get("/api/releases", who="audrey").json["releases"]
     assert [one["analyst"] for one in listed] == ["bob", "alice"]
     assert all("failed" not in one for one in listed)

@@ -108,6 +108,19 @@ class Browser:
         self.press("#sign-in")
         self.until(lambda: not self.path.startswith("/login"))
 
+    @contextmanager
+    def without_charts(self):
+        """The chart library cannot be had; nothing else is missing from the browser's log."""
+        self.driver.execute_cdp_cmd("Network.enable", {})
+        self.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*vega.js*"]})
+        self.driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+        try:
+            yield
+            entries = self.driver.get_log("browser")
+            assert [one for one in entries if "vega.js" not in one["message"]] == []
+        finally:
+            self.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+
     def complaints(self):
         """The browser's log, without requests whose refusal a page tells in words."""
         entries = self.driver.get_log("browser")

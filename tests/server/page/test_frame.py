@@ -9,7 +9,8 @@ from tests.server.page.visiting import HTML, Visitor, text, visitor
 
 from discreet.server.app import PUBLIC
 from discreet.server.page import frame
-from discreet.server.page.frame import is_page, local
+from discreet.server.page.frame import is_page, local, on_page
+from discreet.server.problems import KINDS, Problem
 
 EVIL = "<script>alert('x')</script>\"'&"
 
@@ -67,6 +68,18 @@ def test_an_unknown_page_is_a_page_for_people_and_json_for_programs(server):
     assert "there is nothing here" in text(people)
     assert program.json["message"] == "there is nothing here"
     assert Visitor(server).get("/api/nothing").json["error"] == "not_found"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_helps_is_said_in_words_of_the_page(kind):
+    """A program sends headers and arguments; somebody at a page cannot."""
+    problem = Problem(kind, "it failed", headers={"Retry-After": "7"})
+    words = on_page(problem)
+    assert words["message"] == "it failed"
+    assert not re.search("Key|Retry|_left|Bearer|/api/", words["fix"])
+    assert on_page(Problem(kind, "it failed", fix="Do this."))["fix"] == "Do this."
+    if kind == "limit":
+        assert words["fix"] == "Wait 7 seconds, and try again."
 
 
 def test_names_are_escaped_wherever_they_are_written(server):

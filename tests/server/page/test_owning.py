@@ -3,6 +3,7 @@
 import tomllib
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 from tests.server.page.rich import served
 
@@ -163,3 +164,54 @@ def test_an_allowance_with_a_delta(browser, server):
     browser.press(f"{bob} button")
     browser.until(lambda: "Changed:" in browser.text("#done"))
     assert policy(server)["analyst"]["bob"]["allowance"]["staff"]["delta"] == 0.000002
+
+
+def test_less_than_was_spent_is_refused_and_asks_for_nothing(browser, server):
+    assert server.ask("SELECT COUNT(*) AS n FROM payroll", dataset="payroll").status == 200
+    browser.go("/people")
+    alice = "form.allowance[data-analyst=alice][data-family=staff]"
+    browser.type(f"{alice} [name=amount]", "0.9")
+    browser.press(f"{alice} button")
+    browser.until(lambda: "Changed:" in browser.text("#done"))
+    browser.type(f"{alice} [name=amount]", "0.01")
+    browser.press(f"{alice} button")
+    browser.until_there("#trouble .problem")
+    assert "has spent epsilon 0.1 already" in browser.text("#trouble")
+    assert not browser.one(f"{alice} .more-budget").is_displayed()
+    assert browser.text("#done") == ""
+    browser.keep("less-than-spent")
+    browser.run("document.querySelector(arguments[0]).dataset.total = '2'", alice)  # it was, once
+    browser.type(f"{alice} [name=amount]", Keys.CONTROL, "a")
+    browser.type(f"{alice} [name=amount]", "1")
+    browser.press(f"{alice} button")
+    browser.until(lambda: "tick the box for it" in browser.text("#trouble"))
+    browser.press(f"{alice} [name=more]")
+    browser.press(f"{alice} button")
+    browser.until(lambda: "Changed:" in browser.text("#done"))
+    assert policy(server)["analyst"]["alice"]["allowance"]["staff"]["epsilon"] == 1
+    refused = [one for one in browser.complaints() if "status of 409" not in one["message"]]
+    assert refused == []
+
+
+def test_who_was_let_in_is_listed_before_the_password_is_kept(browser, server):
+    browser.go("/people")
+    browser.type("#add-name", "dave")
+    browser.press("[data-fill=add-password]")
+    Select(browser.one("#add [name=family]")).select_by_value("city")
+    browser.type("#add-amount", "0.1")
+    browser.press("#add button.main")
+    browser.until_there("#shown-once")
+    secret = browser.text("#shown-once")
+    browser.until(lambda: "dave" in browser.text("#people-list"))
+    browser.until(lambda: "dave" in browser.text("#allowances-list"))
+    assert browser.text("#shown-once") == secret
+    assert browser.one("#add [name=family]").get_property("value") == "staff"  # a new form,
+    assert browser.one("#add-unit").get_property("value") == "epsilon"  # which fits together
+    assert browser.one("#add-delta").is_displayed()
+    browser.keep("people-secret")
+    browser.press("[data-person=dave] [data-act=key]")  # and what is new can be used
+    browser.type("#key-label", "notebook")
+    browser.press("#act-go")
+    browser.until(lambda: browser.text("#shown-once").startswith("dk_"))
+    browser.until(lambda: "notebook" in browser.text("#keys-list"))
+    assert browser.nameless() == []

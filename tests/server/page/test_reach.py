@@ -72,6 +72,15 @@ def test_the_overview(browser):
     ])  # fmt: skip
 
 
+def test_the_overview_without_charts_has_its_table(browser):
+    browser.login("olga")
+    with browser.without_charts():
+        browser.go("/overview")
+        browser.until_there("#spending-table tbody")
+        assert not browser.one("#spending").is_displayed()  # no empty box
+        browser.keep("overview-no-charts")
+
+
 def test_people(browser):
     browser.login("olga")
     browser.go("/people")
@@ -101,6 +110,19 @@ def test_ledger_and_policy(browser, name):
         browser.go(path)
         opened(browser)
         assert browser.nameless() == []
+
+
+def test_hints_of_columns_keep_away_from_what_is_chosen(browser):
+    browser.login("olga")
+    unfolded(browser)
+    between = browser.run(
+        "const box = (one) => one.getBoundingClientRect();"
+        "return [...document.querySelectorAll('#columns select + .hint')]"
+        ".map((one) => box(one).top - box(one.previousElementSibling).bottom)"
+    )
+    assert len(between) > 1
+    assert min(between) >= 5
+    browser.keep("hints")
 
 
 def test_what_has_no_name_is_found(browser):

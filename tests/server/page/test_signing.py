@@ -68,7 +68,9 @@ def test_too_many_tries_are_refused_in_words(folder, monkeypatch):
         refused = Visitor(server).login("alice")
     assert refused.status == 429
     assert int(refused.headers["retry-after"]) >= 1
-    assert "at most 2 tries to sign in a minute" in text(refused)
+    seconds = refused.headers["retry-after"]
+    assert "at most 2 tries to sign in a minute</p>" in text(refused)  # nothing of charges
+    assert f"Wait {seconds} seconds, and try again." in text(refused)
     assert "set-cookie" not in refused.headers
 
 

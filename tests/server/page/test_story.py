@@ -180,7 +180,7 @@ def register_and_let_in(browser):
     assert key.startswith("dk_")
     browser.keep("people-key")
     browser.press("#kept")
-    browser.until(lambda: "notebook" in browser.text("#keys-title ~ .scroll"))
+    browser.until(lambda: "notebook" in browser.text("#keys-list"))
     assert key not in browser.driver.page_source
 
     # more is a decision of its own

@@ -24,12 +24,24 @@ from discreet.server.page import assets
 from discreet.server.problems import Problem
 
 __all__ = [
-    "HOME", "NAVIGATION", "Place", "failed", "form_of", "is_page", "local", "render", "signed_in",
+    "HOME", "NAVIGATION", "Place", "failed", "form_of", "is_page", "local", "on_page", "render",
+    "signed_in",
 ]  # fmt: skip
 
 _NO_PAGES = ("/api/", "/health/", "/static/")
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 50
+_LATER = "Try again in a while."
+_FIXES = {
+    "unauthorized": "Sign in again.",
+    "budget": "Ask the data owner for a larger allowance.",
+    "conflict": "Load the page again.",
+    "busy": _LATER,
+    "unavailable": _LATER,
+    "ledger": _LATER,
+    "internal": "Try again; tell the data owner if it happens again.",
+}
+"""What helps on a page, where the API says what a program does; static/problems.js has more."""
 
 
 class Place(NamedTuple):
@@ -145,6 +157,21 @@ def is_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
+def on_page(problem: Problem) -> dict[str, Any]:
+    """A failure in the words of a page: it says how long to wait, and nothing is charged here.
+
+    >>> on_page(Problem("limit", "at most 9 a minute", headers={"Retry-After": "7"}))["fix"]
+    'Wait 7 seconds, and try again.'
+    """
+    words, fix = problem.told(), problem.fix or _FIXES.get(problem.kind, "")
+    if problem.kind == "limit":
+        seconds = problem.headers.get("Retry-After", "1")
+        fix = problem.fix or f"Wait {seconds} second{'' if seconds == '1' else 's'}, and try again."
+    if problem.kind in ("limit", "busy"):
+        words["message"] = problem.message.removesuffix("; nothing was charged")
+    return {**words, "fix": fix or words["fix"]}
+
+
 def failed(request: Request, problem: Problem) -> Response:
     """A failure as a page; who is not signed in goes to the page for that."""
     if problem.kind == "unauthorized":
@@ -156,7 +183,7 @@ def failed(request: Request, problem: Problem) -> Response:
     with suppress(DiscreetError):
         session = session_of(request)
     made = render(
-        request, "problem.html", status=problem.status, session=session, problem=problem.told()
+        request, "problem.html", status=problem.status, session=session, problem=on_page(problem)
     )
     made.headers.update(problem.headers)
     return made

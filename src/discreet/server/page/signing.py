@@ -15,7 +15,7 @@ from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from discreet.server.identity import COOKIE, address_of, origin_is_own, service_of, session_of
-from discreet.server.page.frame import HOME, form_of, local, render
+from discreet.server.page.frame import HOME, form_of, local, on_page, render
 from discreet.server.problems import Problem
 
 __all__ = ["routes"]
@@ -67,7 +67,7 @@ async def login(request: Request) -> Response:
 def _form(
     request: Request, *, after: str | None, name: str = "", problem: Problem | None = None
 ) -> Response:
-    told = None if problem is None else problem.told()
+    told = None if problem is None else on_page(problem)
     status = 200 if problem is None else problem.status
     made = render(
         request, "login.html", status=status, after=after or "", name=name, problem=told

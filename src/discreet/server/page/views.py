@@ -15,6 +15,7 @@ from typing import Any
 
 from discreet.curator.access import Credential
 from discreet.exact import shown
+from discreet.server.page.frame import on_page
 from discreet.server.problems import Problem
 from discreet.server.service import Service
 
@@ -100,7 +101,7 @@ def described(service: Service, who: Credential, name: str, *, most: int) -> dic
     except Problem as problem:
         if problem.hidden is not None:
             service.note(problem.hidden)
-        return {**told, "columns": [], "problem": problem.told()}
+        return {**told, "columns": [], "problem": on_page(problem)}
     columns = [
         {**one, "what": _KINDS[one["kind"]], "range": _range(one), "axis": axis(one)}
         for one in known["columns"]

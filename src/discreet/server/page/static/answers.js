@@ -89,14 +89,18 @@ function downloads(key) {
     link("Report", `${at}.html`, { target: "_blank", rel: "noopener" }));
 }
 
-// A release under a heading, drawn; `record` is what was stored, where it was.
-export function answerView(release, { title, record = null, badge = "", words = [], level = "h2" }) {
+// A release under a heading, drawn; `record` is what was stored, where it was, and `question` what it
+// answers, where the page does not say so already.
+export function answerView(release, { title, record = null, question = "", badge = "", words = [], level = "h2" }) {
   const chart = chartOf(release);
   const caption = `${title}: ${figure(release.rows.length)} row${release.rows.length === 1 ? "" : "s"}`;
   const notes = [...words, ...release.notes.map((note) => `${note[0].toUpperCase()}${note.slice(1)}.`)];
   const head = make("div", { class: "row" }, make(level, { tabindex: "-1" }, title),
     badge ? make("span", { class: badge === "made up" ? "badge made-up" : "badge" }, badge) : null);
+  const before = make("span", { class: "badge made-up", hidden: true }, "to an earlier question");
+  head.append(before);
   const element = make("div", { class: "answer" }, head,
+    question ? make("pre", { class: "sql asked", tabindex: "0", role: "group", "aria-label": "The question that this answers" }, question) : null,
     make("div", { class: "beside" }, chart.element, table(release, caption)),
     make("p", { class: "promise" }, make("strong", {}, "What is promised: "), `${inDecimals(release.guarantee.words)}. `,
       release.covers),
@@ -110,5 +114,5 @@ export function answerView(release, { title, record = null, badge = "", words = 
     beside.classList.toggle("wide", rows.scrollWidth > rows.clientWidth + 1);
     return chart.draw();
   };
-  return { element, draw, keys: keysOf(release) };
+  return { element, draw, keys: keysOf(release), earlier: (is) => { before.hidden = !is; } };
 }

@@ -3,10 +3,11 @@
 const CSRF = document.querySelector('meta[name="csrf"]')?.content ?? "";
 
 export class Failure extends Error {
-  constructor(status, told) {
+  constructor(status, told, wait = 0) {
     super(told.message);
     this.status = status;
     this.told = told;
+    this.wait = wait; // seconds until it is worth another try
   }
 }
 
@@ -26,7 +27,7 @@ export async function call(path, { method = "GET", body, headers = {}, signal } 
   }
   if (answer.status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
   const told = await answer.json();
-  if (!answer.ok) throw new Failure(answer.status, told);
+  if (!answer.ok) throw new Failure(answer.status, told, Number(answer.headers.get("Retry-After") ?? 0));
   return told;
 }
 

@@ -6,6 +6,7 @@ import { charting } from "./charts.js";
 import { find, later, make, problemBox } from "./dom.js";
 import { Editor } from "./editor.js";
 import { Preview } from "./preview.js";
+import { aboutDelta } from "./problems.js";
 import { freeQuestions } from "./publication.js";
 import { Publishing, foreseen } from "./publish.js";
 import { nameInSql } from "./sql.js";
@@ -32,25 +33,34 @@ function wait(seconds) {
   return () => { clearInterval(timer); find("#progress").replaceChildren(); };
 }
 
+// Whether an answer took nothing off the budget, because it was paid for before.
+async function wasFree(record) {
+  const told = await call("/api/releases?limit=5").catch(() => ({ releases: [] }));
+  return told.releases.find((one) => one.key === record.id)?.paid === "";
+}
+
 class Asking {
   constructor() {
+    this.paid = new Map(); // the highest price at which each question was answered here
     this.look = later(700, () => this.preview.look());
     this.editor = new Editor(find("#question"), {
       known: () => ({ columns: [...data.columns, ...data.lookups.flatMap((one) => one.columns)],
         tables: [data.name, ...data.lookups.map((one) => one.name)],
         joins: data.lookups.map((one) => `JOIN ${nameInSql(one.name)} USING (${nameInSql(one.key)})`) }),
-      changed: () => { this.key = null; this.look(); },
+      changed: () => { this.#changed(); this.look(); },
       submit: () => find("#asking").requestSubmit(),
     });
     this.publishing = new Publishing(data, {
-      changed: () => { this.key = null; this.#inEpsilon(); this.look(); },
+      changed: () => { this.#changed(); this.#inEpsilon(); this.look(); },
       write: (text) => { this.editor.value = text; },
     });
     this.preview = new Preview(data, {
       question, ask: (said, signal) => this.#before(said, signal),
       verb: () => (this.publishing.mode === "sql" ? "Ask" : "Publish"), changed: () => { this.key = null; },
+      paid: (unit, amount) => !find("#search-again").checked && Number(amount) <= (this.paid.get(this.#priced(unit)) ?? 0),
     });
     this.key = null;
+    this.shown = null;
     this.busy = false;
     find("#asking").addEventListener("submit", (event) => { event.preventDefault(); this.ask(); });
     find("#rehearse").addEventListener("click", () => this.rehearse());
@@ -60,13 +70,34 @@ class Asking {
     });
     find("#delta").addEventListener("change", () => { this.key = null; this.preview.look(); });
     find("#search-again").addEventListener("change", () => { this.key = null; this.preview.look(); });
-    find("#block")?.addEventListener("change", () => { this.key = null; this.preview.rebudget({ fit: true }); this.preview.look(); });
+    find("#block")?.addEventListener("change", () => { this.#changed(); this.preview.rebudget({ fit: true }); this.preview.look(); });
     for (const one of document.querySelectorAll("[data-insert]")) {
       one.addEventListener("click", () => this.editor.insert(nameInSql(one.dataset.insert)));
     }
     for (const one of document.querySelectorAll("[data-way]")) one.addEventListener("click", () => this.#write(one.dataset));
     this.#inEpsilon();
     this.preview.look();
+  }
+
+  // What is asked, whatever it costs.
+  #asked() {
+    const { question: sql, block = "" } = question();
+    return JSON.stringify(this.publishing.isGrid ? this.#publication() : [sql.trim(), block]);
+  }
+
+  // What a price is paid for: an answer serves all lower prices of its kind.
+  #priced(unit) { return JSON.stringify([this.#asked(), question().delta ?? "", unit]); }
+
+  // Another question: it gets a name of its own, and what was answered stands apart from it.
+  #changed() {
+    this.key = null;
+    this.preview?.reprice();
+    if (!this.shown) return;
+    const earlier = this.#asked() !== this.shown.asked;
+    if (this.shown.view !== null) this.shown.view.earlier(earlier);
+    else if (earlier) find("#answer").hidden = true; // what was refused is asked no more
+    if (earlier && !this.shown.earlier) find("#said").textContent = "What is below answers an earlier question.";
+    this.shown.earlier = earlier;
   }
 
   // What is published is priced in epsilon.
@@ -104,18 +135,23 @@ class Asking {
     if (this.busy) return;
     const seconds = Number(find("#deadline").value);
     const grid = this.publishing.isGrid;
+    const title = this.publishing.mode === "sql" ? "Answer" : "Published";
     const body = { ...(grid ? this.#publication() : question()), ...this.preview.paying, deadline: seconds };
     this.key ??= [...crypto.getRandomValues(new Uint8Array(6))].map((one) => one.toString(16).padStart(2, "0")).join("");
     if (left) body.with_what_is_left = true;
     else body.key = this.key;
+    const asked = this.#asked();
+    const [priced, price] = [this.#priced(this.preview.unit), Number(this.preview.amount)];
     const searches = Boolean(this.preview.told?.note);
-    await this.#working(wait(seconds), async () => {
+    await this.#working(wait(seconds), { pays: true, asked }, async () => {
       const record = await post(grid ? "/api/publish" : "/api/ask", body);
       this.key = null;
       find("#search-again").checked = false; // it was paid, once
-      const words = [grid ? `It cost ${record.cost}, once. Everything that is asked of it from now on is free.`
+      const free = await wasFree(record);
+      if (!left) this.paid.set(priced, Math.max(price, this.paid.get(priced) ?? 0));
+      const words = [free ? "Nothing was charged: it was paid for before." : grid ? `It cost ${record.cost}, once. Everything that is asked of it from now on is free.`
         : `It cost ${record.cost}. It is stored: the same question at this price is free from now on.`];
-      this.#show(answerView(record.release, { title: this.publishing.mode === "sql" ? "Answer" : "Published", record, words, badge: `cost ${record.cost}` }), record);
+      this.#show(answerView(record.release, { title, record, question: body.question ?? record.question, words, badge: free ? "cost nothing" : `cost ${record.cost}` }), record, asked);
     });
     await this.preview.refresh(await call("/api/budget").catch(() => null));
     if (searches) await this.preview.look(); // what was found is known now
@@ -123,22 +159,24 @@ class Asking {
 
   async rehearse() {
     if (this.busy) return;
-    await this.#working(() => {}, async () => {
+    const asked = this.#asked();
+    const body = this.publishing.isGrid ? this.#publication() : question();
+    await this.#working(() => {}, { pays: false, asked }, async () => {
       const { paying } = this.preview;
-      const record = this.publishing.isGrid ? (await foreseen({ ...this.#publication(), ...paying })).rehearsal
-        : await post("/api/rehearse", { ...question(), ...paying });
-      this.#show(answerView(record.release, { title: "Rehearsal", badge: "made up" }), null);
+      const record = body.question === undefined ? (await foreseen({ ...body, ...paying })).rehearsal
+        : await post("/api/rehearse", { ...body, ...paying });
+      this.#show(answerView(record.release, { title: "Rehearsal", question: body.question ?? record.question, badge: "made up" }), null, asked);
     });
   }
 
-  async #working(done, work) {
+  async #working(done, { pays, asked }, work) {
     this.busy = true;
     const buttons = [find("#ask"), find("#rehearse")];
     for (const one of buttons) one.disabled = true;
     try {
       await work();
     } catch (failure) {
-      this.#refused(failure);
+      this.#refused(failure, { pays, asked });
     } finally {
       done();
       this.busy = false;
@@ -146,7 +184,7 @@ class Asking {
     }
   }
 
-  #show(view, record) {
+  #show(view, record, asked) {
     const box = find("#answer");
     const more = record === null ? null : make("p", {}, make("a", { href: `/releases/${encodeURIComponent(record.id)}` },
       record.release.published || !view.keys.length || record.release.rows.length < 2 ? "Its own page, which stays"
@@ -159,10 +197,12 @@ class Asking {
     view.draw();
     box.scrollIntoView({ block: "nearest" });
     find("h2", box).focus({ preventScroll: true });
-    find("#said").textContent = record === null ? "The rehearsal is below." : `The answer is below; it cost ${record.cost}.`;
+    find("#said").textContent = record === null ? "The rehearsal is below." : `The answer is below; it ${find(".badge", box).textContent}.`;
+    this.shown = { view, asked, earlier: false };
+    if (asked !== this.#asked()) this.#changed(); // somebody went on typing
   }
 
-  #refused(failure) {
+  #refused(failure, { pays, asked }) {
     const box = find("#answer");
     if (failure.status === 402) find("#search-again").checked = false; // a search may have been paid
     const offers = [];
@@ -174,8 +214,10 @@ class Asking {
       offer.addEventListener("click", () => this.ask({ left: true }));
       offers.push(offer);
     }
-    box.replaceChildren(problemBox(failure, { offers }));
+    if (aboutDelta(failure)) find("#more").open = true;
+    box.replaceChildren(problemBox(failure, { pays, offers }));
     box.hidden = false;
+    this.shown = { view: null, asked, earlier: false };
     box.scrollIntoView({ block: "nearest" });
   }
 }

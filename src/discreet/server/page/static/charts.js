@@ -2,7 +2,7 @@
 // nothing is missing but the picture: every chart stands beside a table with the same numbers.
 
 import { figure, make } from "./dom.js";
-import { gridAxes, gridLayers, gridPicture } from "./grids.js";
+import { gridAxes, gridLayers, gridPicture, wholeTicks } from "./grids.js";
 
 const MOST_BARS = 40;
 const MOST_STEPS = 30;
@@ -116,8 +116,10 @@ function layers(drawn) {
   const [bar, whisker] = ["--bar", "--whisker"].map(colourOf);
   const down = drawn.scale === "nominal";
   const [along, across] = down ? ["y", "x"] : ["x", "y"];
+  const places = drawn.points.map((one) => one.main);
+  const whole = drawn.scale === "quantitative" && places.every(Number.isInteger);
   const place = { [along]: { field: "main", type: drawn.scale, title: drawn.name || null,
-    axis: { grid: false, ticks: false, labelPadding: 6, labelAngle: 0 }, ...(lines ? {} : { sort: null }) } };
+    axis: { grid: false, ticks: false, labelPadding: 6, labelAngle: 0, ...(whole ? wholeTicks(Math.min(...places), Math.max(...places), 1) : {}) }, ...(lines ? {} : { sort: null }) } };
   const colour = drawn.split ? { color: { field: "split", type: "nominal", title: drawn.split, sort: null } } : {};
   if (drawn.split && !lines) place[`${along}Offset`] = { field: "split", type: "nominal", sort: null };
   const largest = Math.max(...drawn.points.map((one) => Math.abs(one.high ?? one.value)), 0);
@@ -199,7 +201,10 @@ export class Chart {
     } else {
       this.view?.finalize();
       this.view = await embedded(this.box, specification(drawn, this.label(drawn)));
-      if (this.view === null) return;
+      if (this.view === null) {
+        if ((await charting()) === null) (this.box.closest("figure") ?? this.box).hidden = true; // no empty frame
+        return;
+      }
       this.shape = shape;
     }
     this.box.dataset.drawn = String(drawn.points.length);

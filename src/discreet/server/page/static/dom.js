@@ -1,5 +1,7 @@
 // Small helpers for making elements. Text is always set as text, never as markup.
 
+import { toldOnPage } from "./problems.js";
+
 export const find = (selector, within = document) => within.querySelector(selector);
 
 export function make(tag, attributes = {}, ...children) {
@@ -13,9 +15,9 @@ export function make(tag, attributes = {}, ...children) {
   return made;
 }
 
-// A failure in the words of the API; a calm one is not called out, because somebody is still typing.
-export function problemBox(failure, { calm = false, offers = [] } = {}) {
-  const told = failure.told ?? { message: String(failure.message ?? failure), fix: "" };
+// A failure in words; a calm one is not called out, because somebody is still typing.
+export function problemBox(failure, { calm = false, pays = false, offers = [] } = {}) {
+  const told = toldOnPage(failure, { pays, offers: offers.length > 0 });
   return make("div", { class: calm ? "problem calm" : "problem", role: calm ? null : "alert" },
     make("p", { class: "what" }, told.message),
     told.fix ? make("p", { class: "fix" }, told.fix) : null,

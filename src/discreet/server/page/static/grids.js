@@ -35,10 +35,18 @@ export function gridPicture(release, column) {
   return { grid: axes, column, points, scale: "grid", name: axes.map((one) => one.name).join(" and "), split: null, told: "" };
 }
 
+// How whole numbers between two are written: years without a comma, and no tick between two cells.
+export function wholeTicks(low, high, step) {
+  return { format: Math.max(Math.abs(low), Math.abs(high)) < 10000 ? "d" : ",d", tickMinStep: step };
+}
+
+const ticksOf = ({ low, high, width }) => (
+  Number.isInteger(low) && Number.isInteger(width) ? wholeTicks(low, high, width) : {});
+
 function ends(axis, n, title) {
   return { field: `from${n}`, type: "quantitative", title,
     scale: { domain: [axis.low, axis.high], nice: false, zero: false },
-    axis: { grid: false, tickCount: 8, labelOverlap: true } };
+    axis: { grid: false, tickCount: 8, labelOverlap: true, ...ticksOf(axis) } };
 }
 
 const NUMBER = { type: "quantitative", format: ",.4~r" };
@@ -46,8 +54,10 @@ const NUMBER = { type: "quantitative", format: ",.4~r" };
 export function gridLayers(drawn, colours) {
   const [first, second] = drawn.grid;
   const tooltip = [["value", drawn.column], ["low", "low"], ["high", "high"]].map(([field, title]) => ({ field, title, ...NUMBER }));
-  const where = drawn.grid.flatMap((axis, n) => [
-    { field: `from${n}`, title: `${axis.name} from`, ...NUMBER }, { field: `to${n}`, title: "to", ...NUMBER }]);
+  const where = drawn.grid.flatMap((axis, n) => {
+    const written = { ...NUMBER, format: ticksOf(axis).format ?? NUMBER.format };
+    return [{ field: `from${n}`, title: `${axis.name} from`, ...written }, { field: `to${n}`, title: "to", ...written }];
+  });
   const place = { x: ends(first, 0, first.name), x2: { field: "to0" } };
   if (second) {
     return [{ mark: { type: "rect" }, encoding: { ...place, y: ends(second, 1, second.name), y2: { field: "to1" },

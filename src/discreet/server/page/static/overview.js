@@ -1,7 +1,7 @@
 // The owner's overview: what was spent over time, one period more, and retiring a dataset.
 
 import { given, post } from "./api.js";
-import { colourOf, embedded } from "./charts.js";
+import { charting, colourOf, embedded } from "./charts.js";
 import { find, make, problemBox } from "./dom.js";
 import { renewed, tellDone } from "./owned.js";
 import { periodForm, sourcesOnce } from "./periods.js";
@@ -46,6 +46,11 @@ async function draw(of) {
     const total = of === "family" ? told.totals[line] : undefined;
     return `${line}: ${unit} ${atMost(last.said)}${total ? ` of ${total}` : ""}`;
   })).join("; ");
+  if ((await charting()) === null) { // then the table is all there is
+    find("#spending").hidden = true;
+    find("#spending-table").closest("details").open = true;
+    return;
+  }
   const boxes = all.map(() => make("div", {}));
   find("#spending").replaceChildren(...boxes);
   const views = await Promise.all(all.map((one, i) => pictured(boxes[i], one, all.length)));

@@ -7,9 +7,22 @@ import { copied, madeUp, renewed, tellDone } from "./owned.js";
 const me = given().me;
 const listed = (text) => text.split(",").map((one) => one.trim()).filter((one) => one);
 
+// What failed, alone: what was done before it is no longer news.
 function trouble(failure, box = find("#trouble")) {
+  find("#done").replaceChildren();
   box.replaceChildren(problemBox(failure));
   box.scrollIntoView({ block: "nearest" });
+}
+
+// The tables as they are now, from the page itself: a secret that is on it stays.
+async function listedAnew() {
+  const text = await fetch(location.pathname, { headers: { Accept: "text/html" } }).then((answer) => answer.text(), () => "");
+  const page = new DOMParser().parseFromString(text, "text/html");
+  for (const one of ["#people-list", "#known-analysts", "#allowances-list", "#keys-list"]) {
+    const there = find(one, page);
+    if (there) find(one).replaceChildren(...there.childNodes);
+  }
+  listing();
 }
 
 // Shown here and nowhere else; the page is new only when it was kept.
@@ -22,6 +35,9 @@ function once(title, text, warning) {
       make("button", { type: "button", class: "quiet", id: "kept", onclick: () => location.reload() }, "I have kept it")));
   box.hidden = false;
   find("#act").hidden = true;
+  find("#done").replaceChildren();
+  find("#trouble").replaceChildren();
+  listedAnew();
   box.scrollIntoView({ block: "center" });
   find("h2", box).focus();
 }
@@ -45,7 +61,7 @@ function asked(title, words, fields, action, work) {
     try {
       await work();
     } catch (failure) {
-      box.replaceChildren(problemBox(failure));
+      trouble(failure, box);
       button.disabled = false;
     }
   };
@@ -84,25 +100,19 @@ const ACTS = {
   },
 };
 
-document.querySelectorAll("[data-act]").forEach((button) => {
-  button.addEventListener("click", () => ACTS[button.dataset.act](button.parentElement.dataset.person));
-});
-
-document.querySelectorAll("[data-revoke]").forEach((button) => {
-  button.addEventListener("click", async () => {
-    if (button.dataset.sure === undefined) {
-      button.dataset.sure = "";
-      button.textContent = "Really revoke";
-      return;
-    }
-    try {
-      await call(`/api/keys/${button.dataset.revoke}`, { method: "DELETE" });
-      renewed(`The key ${button.dataset.revoke} of ${button.dataset.whose} is revoked.`);
-    } catch (failure) {
-      trouble(failure);
-    }
-  });
-});
+async function revoke(button) {
+  if (button.dataset.sure === undefined) {
+    button.dataset.sure = "";
+    button.textContent = "Really revoke";
+    return;
+  }
+  try {
+    await call(`/api/keys/${button.dataset.revoke}`, { method: "DELETE" });
+    renewed(`The key ${button.dataset.revoke} of ${button.dataset.whose} is revoked.`);
+  } catch (failure) {
+    trouble(failure);
+  }
+}
 
 document.querySelectorAll("[data-fill]").forEach((button) => {
   button.addEventListener("click", () => { find(`#${button.dataset.fill}`).value = madeUp(); });
@@ -111,10 +121,11 @@ document.querySelectorAll("[data-fill]").forEach((button) => {
 // Letting somebody in: an allowance first, so that nobody comes in who may ask nothing.
 const add = find("#add");
 const role = () => find('input[name="role"]:checked', add).value;
-add.addEventListener("change", () => {
+function fitting() {
   find("#add-allowance").hidden = role() !== "analyst";
   inUnits();
-});
+}
+add.addEventListener("change", fitting);
 
 // A budget in rho has no delta; where the people's has one, an allowance may be an epsilon at a delta.
 function inUnits() {
@@ -147,6 +158,7 @@ add.addEventListener("submit", async (event) => {
     if (password) once(`${name} may sign in`, password, "The password; this is the only time that it is seen.");
     else renewed(`${name} is let in; make a key for them.`);
     add.reset();
+    fitting();
   } catch (failure) {
     trouble(failure);
     if (allowed) find("#trouble .problem").append(make("p", { class: "fix" }, `The allowance of ${name} is in force already; only letting them in failed.`));
@@ -154,11 +166,12 @@ add.addEventListener("submit", async (event) => {
   button.disabled = false;
 });
 
-document.querySelectorAll("form.allowance").forEach((form) => {
+// Another allowance; more than before is asked for in a box of its own.
+function allowance(form) {
   const more = find(".more-budget", form);
   const typed = (field) => form.elements[field]?.value.trim() ?? "";
   const rises = () => Number(typed("amount")) > Number(form.dataset.total) || Number(typed("delta")) > Number(form.dataset.delta);
-  form.addEventListener("input", () => { more.hidden = !rises(); });
+  form.addEventListener("input", (event) => { if (event.target.name !== "more") more.hidden = !rises(); });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const { analyst, family, unit } = form.dataset;
@@ -166,14 +179,24 @@ document.querySelectorAll("form.allowance").forEach((form) => {
     if (!amounts.length) { form.elements.amount.focus(); return; }
     try {
       const done = await post("/api/allowances", { analyst, family, ...Object.fromEntries(amounts),
-        more_budget: rises() && form.elements.more.checked });
+        more_budget: !more.hidden && form.elements.more.checked });
       renewed(done.changed.length ? `Changed: ${done.changed.join("; ")}.` : "Nothing changed.");
     } catch (failure) {
-      more.hidden = failure.status !== 409 && !rises();
+      more.hidden = !rises() && !/decision of its own/.test(failure.message);
       trouble(failure);
     }
   });
-});
+}
 
+// What the tables do, whenever they are new.
+function listing() {
+  document.querySelectorAll("[data-act]").forEach((button) => {
+    button.onclick = () => ACTS[button.dataset.act](button.parentElement.dataset.person);
+  });
+  document.querySelectorAll("[data-revoke]").forEach((button) => { button.onclick = () => revoke(button); });
+  document.querySelectorAll("form.allowance").forEach(allowance);
+}
+
+listing();
 inUnits();
 tellDone();

@@ -2,7 +2,9 @@
 
 import { chartOf, percent } from "./answers.js";
 import { post } from "./api.js";
+import { charting } from "./charts.js";
 import { figure, find, later, make, problemBox } from "./dom.js";
+import { aboutDelta, wordsOnPage } from "./problems.js";
 
 const STEPS = [1, 1.5, 2, 3, 4, 5, 7];
 
@@ -46,17 +48,21 @@ const UNITS_SAY = {
 };
 
 export class Preview {
-  // `ask` gets what is known before paying, at a price and others; `verb` is what the button does.
-  constructor(data, { question, ask, verb, changed }) {
+  // `ask` gets what is known before paying, at a price and others; `verb` is what the button does;
+  // `paid`: whether this was paid for already, at this price or a higher one.
+  constructor(data, { question, ask, verb, paid, changed }) {
     this.data = data;
     this.question = question;
     this.ask = ask;
     this.verb = verb;
+    this.paid = paid;
     this.changed = changed;
     this.again = later(400, () => this.look());
     this.told = null;
     this.chart = null;
     this.budget = data.budgets;
+    this.charts = true;
+    charting().then((embed) => { if (embed === null) this.#noCharts(); });
     this.extra = null;
     this.slider = find("#price");
     this.typed = find("#epsilon");
@@ -73,6 +79,13 @@ export class Preview {
     });
     find("#rows").addEventListener("change", () => this.look());
     this.#price();
+  }
+
+  // Without pictures nothing here is made up, and no words are about one.
+  #noCharts() {
+    this.charts = false;
+    find("#made-up").hidden = true;
+    if (this.told !== null) this.#errors();
   }
 
   // The budget that this question is charged to.
@@ -140,12 +153,13 @@ export class Preview {
     } catch (failure) {
       if (failure.name === "AbortError") return;
       this.told = null;
+      if (aboutDelta(failure)) find("#more").open = true;
       find("#preview-problem").replaceChildren(problemBox(failure, { calm: true }));
       find(".before").classList.add("stale");
       return;
     }
     find(".before").classList.remove("stale");
-    find("#preview-problem").replaceChildren(...(this.told.note ? [make("p", { class: "soft" }, this.told.note)] : []));
+    find("#preview-problem").replaceChildren(...(this.told.note ? [make("p", { class: "soft" }, wordsOnPage(this.told.note))] : []));
     this.#offerSearch(this.told.explain?.found_before ?? []);
     find("#words").textContent = this.told.explain?.text ?? "";
     find("#words").hidden = find("#words").textContent === "";
@@ -227,6 +241,9 @@ export class Preview {
     this.#tell();
   }
 
+  // What the button says, while what it asks is another question already.
+  reprice() { this.#price(); }
+
   #tell() {
     this.#errors();
     this.#price();
@@ -249,10 +266,11 @@ export class Preview {
         typical ? make("td", { class: "n" }, one.error === null ? "depends" : figure(one.error, 3)) : null,
         make("td", { class: "n within" }, one.within === null ? "depends" : figure(one.within, 3)))))));
     const said = point.columns.filter((one) => one.within !== null).map((one) => `${one.name} within ${figure(one.within, 3)}`);
-    find("#preview-says").textContent = this.told.caption
-      ? `What might be published at ${this.unit} ${this.amount}, of made-up rows: nobody has looked. Real data are seen more exactly where many people are.`
-      : `What the answer might look like at ${this.unit} ${this.amount}. The groups are real, the `
-      + `heights are not: nobody has looked. The bars show how far off each number would be, ${level} of the time.`;
+    find("#preview-says").textContent = !this.charts ? "There are no charts now: the table says how far off each number would be."
+      : this.told.caption
+        ? `What might be published at ${this.unit} ${this.amount}, of made-up rows: nobody has looked. Real data are seen more exactly where many people are.`
+        : `What the answer might look like at ${this.unit} ${this.amount}. The groups are real, the `
+        + `heights are not: nobody has looked. The bars show how far off each number would be, ${level} of the time.`;
     find("#price-says").textContent = `${this.unit} ${this.amount}: ${said.join(", ")}`;
   }
 
@@ -264,11 +282,13 @@ export class Preview {
     const same = account.unit === this.unit; // then the price is what is taken off
     const typed = Number(this.amount) > 0 ? Number(this.amount) : null;
     const searches = Boolean(this.told?.note); // then it costs more, once, than its price
-    const cost = searches ? null : point ? Number(point.cost[account.unit]) : same ? typed : null;
+    const free = this.paid(this.unit, this.amount);
+    const cost = searches || free ? null : point ? Number(point.cost[account.unit]) : same ? typed : null;
     const now = Number(account.left);
     const left = cost === null ? null : now - cost;
     let words = "";
-    if (searches) words = ", and what is to be found first";
+    if (free) words = "; free, as you have paid for it";
+    else if (searches) words = ", and what is to be found first";
     else if (left !== null && left < -1e-12) words = now > 0 ? `; more than the ${atLeast(now)} that is left` : "; nothing is left";
     else if (left !== null) words = `; ${same ? "" : `${account.unit} `}${atLeast(left)} will be left`;
     button.textContent = `${this.verb()} for ${this.unit} ${this.amount}${words}`;
