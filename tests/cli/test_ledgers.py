@@ -154,6 +154,39 @@ def test_restore_an_old_ledger(registered, run):
     assert json.loads(run("ledger", "restore", "policy.toml", "--json").stdout) == {"counted": []}
 
 
+def test_restoring_without_a_head_file_asks_before_all_is_spent(asked, run):
+    whole = (asked / "staff.ledger.head").read_bytes()
+    (asked / "staff.ledger.head").unlink()
+    words = run("ask", "policy.toml", COUNT, code=4).stderr
+    assert "everything that is left counts as spent then" in words
+    assert "copy of the first one's head file" in words
+    words = run("ledger", "restore", "policy.toml", code=4).stderr
+    assert words.startswith("the ledger's head file staff.ledger.head is missing, so that nobody")
+    assert "staff: epsilon 2.25; staff@alice: epsilon 0.5; staff@bob: epsilon 0.5. " in words
+    assert "`discreet ledger restore --all-is-spent` goes on. Nothing was changed." in words
+    (asked / "staff.ledger.head").write_bytes(whole)
+    assert "epsilon 0.75 of 3 spent" in run("budget", "policy.toml").stdout
+    (asked / "staff.ledger.head").write_bytes(b"x" + whole[1:])
+    words = run("ledger", "restore", "policy.toml", code=4).stderr
+    assert words.startswith("the head file staff.ledger.head is damaged in line 1, so that nobody")
+    found = run("ledger", "restore", "policy.toml", "--all-is-spent").stdout
+    assert "staff: epsilon 2.25 counts as spent" in found
+    assert "epsilon 3 of 3 spent" in run("budget", "policy.toml").stdout
+
+
+def test_a_head_file_without_its_ledger_leads_in_no_circle(asked, run):
+    (asked / "staff.ledger").unlink()
+    for command in (("ledger", "restore"), ("ledger", "show"), ("budget",)):
+        words = run(*command, "policy.toml", code=4).stderr
+        assert "put a backup in its place, and `discreet ledger restore` counts" in words
+        assert "register" not in words
+    words = run("register", "policy.toml", code=4).stderr
+    assert "put a backup in its place" in words
+    assert "only the owner of the data can decide that" in words
+    (asked / "staff.ledger.head").unlink()
+    assert "register" in run("ledger", "restore", "policy.toml", code=4).stderr
+
+
 def test_raise_the_total_of_a_file(asked, run):
     run("count", "payroll.csv", "--epsilon", "1", "--budget", "2")
     found = run("ledger", "raise", "payroll.csv", "5").stdout

@@ -225,8 +225,18 @@ def head(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
 
 
 @app.command(cls=Plain)
-def restore(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
+def restore(
+    where: Where,
+    all_is_spent: Annotated[  # noqa: FBT002
+        bool,
+        typer.Option("--all-is-spent", help="Without a head file: all that is left is spent."),
+    ] = False,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
     """Go on with a ledger from a backup: all that was spent since counts as spent.
+
+    The head file knows how much that is. Where it is lost nobody does, and everything that is left
+    counts as spent; that has to be said by --all-is-spent.
 
     Example: [bold]discreet ledger restore policy.toml[/bold]
     """
@@ -234,7 +244,7 @@ def restore(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
 
     place = place_of(where)
     place.check()
-    words = restored(place.address, head=place.head)
+    words = restored(place.address, head=place.head, all_is_spent=all_is_spent)
     if as_json:
         typer.echo(json.dumps({"counted": words}))
         return

@@ -27,6 +27,7 @@ from discreet.curator.ledger.amounts import Amount, limit_of
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.ledger import Ledger, head_path
 from discreet.curator.ledger.registry import register, retire
+from discreet.curator.ledger.restore import restored
 from discreet.curator.ledger.steps import on_step
 from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
 from discreet.curator.ledger.verify import verified
@@ -501,10 +502,12 @@ def test_a_ledger_where_no_file_can_be_made_is_refused(place, tmp_path):
 def test_a_head_file_without_its_ledger_keeps_a_new_one_away(place):
     place.new().close()
     Path(place.address).unlink()
-    with pytest.raises(LedgerError, match="moved or deleted"):
+    with pytest.raises(LedgerError, match=r"moved or deleted.* new ledger with all of its budget"):
         place.new()
-    with pytest.raises(LedgerError, match="there is no ledger"):
-        place.open()
+    for use in (place.open, lambda: restored(place.address, head=place.head)):
+        with pytest.raises(LedgerError, match=r"moved or deleted.* put a backup in its place") as e:
+            use()
+        assert "register" not in str(e.value)
 
 
 def test_a_ledger_without_its_head_file_is_refused(either):
