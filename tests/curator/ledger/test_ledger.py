@@ -630,7 +630,7 @@ def test_a_ledger_whose_accounts_have_spent_less_does_not_open(either, what):
         ask(ledger, either, claim("a"))
         before = anchored(either, ledger)
         ledger._database._raw.execute(LESS[what])
-    with pytest.raises(LedgerError, match=r"changed.*ledger verify.*restore.*Nothing was charged"):
+    with pytest.raises(LedgerError, match=r"changed.*ledger rebuild.*restore.*Nothing was charged"):
         either.open()
     with Ledger.unanchored(either.address, head=either.head) as ledger:
         assert anchored(either, ledger) == before
