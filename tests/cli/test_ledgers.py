@@ -3,8 +3,12 @@ import io
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 
 import pytest
+from typer.testing import CliRunner
+
+from discreet.cli import app
 
 COUNT = "SELECT COUNT(*) FROM payroll"
 BY_DEPARTMENT = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
@@ -124,6 +128,75 @@ def test_budget_that_was_given_back_in_the_table_is_not_granted(asked, run):
     assert run("ledger", "rebuild", "policy.toml").stdout == "Nothing had to be changed.\n"
     assert json.loads(run("ledger", "rebuild", "policy.toml", "--json").stdout) == {"rebuilt": []}
     run("ask", "policy.toml", COUNT, "--epsilon", "0.5")
+
+
+def damage(*statements):
+    """Change a ledger as nobody but its owner could."""
+    with closing(sqlite3.connect("staff.ledger")) as database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        for one in statements:
+            assert database.execute(one).rowcount != 0, one
+        database.commit()
+
+
+DAMAGES = [
+    "UPDATE discreet_account SET accounting = 'purex' WHERE id = 2",
+    "UPDATE discreet_account SET spent = 'x' WHERE id = 1",
+    "UPDATE discreet_account SET sealed = 'no' WHERE id = 1",
+    "DELETE FROM discreet_account WHERE id = 1",
+    "UPDATE discreet_ledger SET version = -1",
+    "UPDATE discreet_ledger SET version = 0",
+    "UPDATE discreet_ledger SET version = 'x'",
+    "UPDATE discreet_ledger SET policy_version = 'x'",
+    "UPDATE discreet_ledger SET policy = 7.5",
+    "UPDATE discreet_entry SET body = 'x' WHERE key = 'own-1'",
+    "UPDATE discreet_entry SET body = '{}' WHERE key = 'own-1'",
+    "UPDATE discreet_entry SET body = '[]' WHERE kind = 'policy'",
+    "UPDATE discreet_entry SET body = x'ff' WHERE kind = 'data'",
+    "UPDATE discreet_entry SET answer = NULL WHERE key = 'own-1'",
+    "UPDATE discreet_entry SET state = 'x' WHERE key = 'own-1'",
+    "UPDATE discreet_entry SET digest = NULL WHERE key = 'own-1'",
+    "UPDATE discreet_entry SET size = 'x' WHERE key = 'own-1'",
+]
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_ledger_is_told_in_words(asked, how):
+    """Exit code 1 of verify; the others work, or say that the ledger cannot be used."""
+    damage(how)
+    found = CliRunner().invoke(app, ["ledger", "verify", "policy.toml"])
+    assert found.exit_code == 1, found.output
+    for words in (
+        ("show", "own-1", "--policy", "policy.toml"),
+        ("show", "own-", "--policy", "policy.toml"),
+        ("ledger", "show", "policy.toml", "--all"),
+        ("ledger", "head", "policy.toml"),
+        ("budget", "policy.toml"),
+        ("ask", "policy.toml", COUNT, "--epsilon", "0.25"),
+        ("ask", "policy.toml", COUNT, "--epsilon", "0.25", "--key", "own-1"),
+        ("ask", "policy.toml", COUNT, "--epsilon", "0.25", "--as", "bob"),
+        ("register", "policy.toml"),
+        ("ledger", "rebuild", "policy.toml"),
+    ):
+        found = CliRunner().invoke(app, list(words))
+        assert found.exit_code in (0, 4), (words, found.output)
+        assert "Traceback" not in found.output
+
+
+@pytest.mark.parametrize(
+    ("how", "words", "show"),
+    [
+        ("UPDATE discreet_account SET accounting = 'purex' WHERE id = 2", "an account", 4),
+        ("UPDATE discreet_entry SET body = 'x' WHERE key = 'own-1'", "the ledger's entry", 4),
+        ("UPDATE discreet_entry SET answer = NULL WHERE key = 'own-1'", "the question 'own-1'", 0),
+    ],
+)
+def test_what_cannot_be_read_is_named(asked, run, how, words, show):
+    damage(how)
+    told = run("show", "own-1", "--policy", "policy.toml", code=4).stderr
+    assert told.startswith(words)
+    assert "cannot be read: it was changed" in told
+    run("ledger", "show", "policy.toml", code=show)  # the log has no answers
 
 
 def test_no_ledger_and_no_database(here, run):
