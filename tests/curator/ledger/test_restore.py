@@ -311,6 +311,12 @@ def test_a_restored_ledger_on_postgres(postgres_places):
     Checker(place).check()
 
 
+WORDS = {
+    "c": r"^this ledger ends at entry \d+, and entry \d+ was reached before: it was taken back",
+    "d": r"^entry \d+ of this ledger is another one than was reached before: .* or changed",
+}
+
+
 def test_another_history_of_the_same_length_is_refused(place, places):
     """Two curators went on from one backup: each head file takes its own history only."""
     place.new(total=10).close()
@@ -324,9 +330,9 @@ def test_another_history_of_the_same_length_is_refused(place, places):
         mixed = places()
         shutil.copyfile(f"{other.address}.backup", mixed.address)
         shutil.copyfile(place.head, mixed.head)
-        with pytest.raises(LedgerError, match=r"taken back|changed"):
+        with pytest.raises(LedgerError, match=WORDS[more]):
             mixed.open()
     Backed(other).asks("e", "f")
     shutil.copyfile(other.address, mixed.address)
-    with pytest.raises(LedgerError, match=r"older state, or changed"):
+    with pytest.raises(LedgerError, match=WORDS["d"]):
         mixed.open()

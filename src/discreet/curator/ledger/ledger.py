@@ -320,11 +320,13 @@ class Ledger(Reading):
             return True
         found = run(HASH_AT, at=anchored.seq).fetchone()
         if found is None or str(found[0]) != anchored.hash:
+            how = f"this ledger ends at entry {head.seq}, and entry {anchored.seq} was reached"
+            if found is not None:
+                how = f"entry {anchored.seq} of this ledger is another one than was reached"
             raise LedgerError(
-                f"this ledger ends at entry {head.seq}, and entry {anchored.seq} was reached "
-                "before: it was taken back to an older state, or changed. What was answered since "
-                "cannot be unsaid. `discreet ledger restore` accepts it and counts all of that as "
-                "spent. Nothing was charged"
+                f"{how} before: it was taken back to an older state, or changed. What was "
+                "answered since cannot be unsaid. `discreet ledger restore` accepts it and counts "
+                "all of that as spent. Nothing was charged"
             )
         return True
 

@@ -24,6 +24,7 @@ from discreet.curator.ledger.statements import (
     LEDGER,
     QUESTIONS,
     RESERVED,
+    SCHEMA,
 )
 from discreet.curator.ledger.values import Account, Done, Pending
 from discreet.curator.ledger.writing import Writing, account_of, named, policy_of, question_of
@@ -144,6 +145,12 @@ class Reading(ABC):
         """The rows of one statement that only reads."""
         with failing("could not be read"):
             return self._database.glance(statement, **values)
+
+    def parts(self) -> list[tuple[str, str]]:
+        """What the database holds, by kind and name: tables, indexes, triggers; of a file only."""
+        if not self._database.is_file:
+            return []
+        return [(str(kind), str(name)) for kind, name in self.glance(SCHEMA)]
 
     @property
     def is_near(self) -> bool:
