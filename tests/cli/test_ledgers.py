@@ -139,6 +139,19 @@ def damage(*statements):
         database.commit()
 
 
+def test_a_ledger_that_cannot_be_opened_is_not_called_changed(asked, run):
+    head = asked / "staff.ledger.head"
+    head.rename("kept")
+    head.mkdir()
+    words = run("ledger", "verify", "policy.toml", code=4).stderr
+    assert "cannot be written" in words
+    told = json.loads(run("ledger", "verify", "policy.toml", "--json", code=4).stderr)
+    assert told["error"]["kind"] == "ledger"
+    head.rmdir()
+    (asked / "kept").rename(head)
+    run("ledger", "verify", "policy.toml")
+
+
 DAMAGES = [
     "UPDATE discreet_account SET accounting = 'purex' WHERE id = 2",
     "UPDATE discreet_account SET spent = 'x' WHERE id = 1",

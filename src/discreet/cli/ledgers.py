@@ -180,9 +180,13 @@ def verify(
 ) -> None:
     """Find any change, deletion, swap or truncation; exit code 1 if there is one.
 
+    Exit code 4: there is no ledger, or it cannot be opened: it has to lie, with its head file,
+    where it can be written.
+
     Example: [bold]discreet ledger verify policy.toml[/bold]
     """
     from discreet.curator.ledger.chain import Head  # noqa: PLC0415
+    from discreet.curator.ledger.connecting import is_out_of_reach  # noqa: PLC0415
     from discreet.curator.ledger.verify import verified  # noqa: PLC0415
 
     wanted = None if head is None else Head.read(head)
@@ -192,7 +196,7 @@ def verify(
         with place.open() as ledger:
             found = verified(ledger, head=wanted)
     except LedgerError as error:
-        if not place.exists:
+        if not place.exists or is_out_of_reach(error):
             raise
         problem = str(error)
     if as_json:
