@@ -410,7 +410,7 @@ def insist_there(address: str, head: Path) -> None:
     """LedgerError with the way out where the file of a ledger is not there."""
     if is_postgres(address) or Path(address).is_file():
         return
-    if head.exists():
+    if unfinished.was_finished(head):
         raise LedgerError(f"{gone_words(head)}. Nothing was charged")
     raise LedgerError(
         f"there is no ledger {Path(address).name}; nothing was charged. "
