@@ -114,7 +114,50 @@ def test_files_that_were_only_touched_go_on(registered, run):
 
 def test_check_goes_on_where_the_ledger_cannot_be_read(registered, run):
     (registered / "staff.ledger.head").write_text("torn")
-    assert "Its ledger cannot be used: the head file" in run("check", "policy.toml").stdout
+    found = run("check", "policy.toml", code=4)
+    assert "Its ledger cannot be used: the head file" in found.stdout
+    assert "staff" in found.stdout, "the policy is explained before"
+    told = json.loads(run("check", "policy.toml", "--json", code=4).stdout)
+    assert told["ledger"].startswith("the head file")
+    assert told["policy"]
+    (registered / "payroll.csv").unlink()
+    assert "Its ledger cannot be used" in run("check", "policy.toml", code=1).stdout
+
+
+def test_check_of_a_ledger_that_is_gone(registered, run):
+    (registered / "staff.ledger").unlink()
+    found = run("check", "policy.toml", code=4).stdout
+    assert "Its ledger cannot be used: the head file staff.ledger.head exists" in found
+    assert "discreet register" not in found
+    begun = (registered / "staff.ledger.head").read_bytes()[:256]
+    (registered / "staff.ledger.head").write_bytes(begun)  # as if it had never been finished
+    assert "discreet register policy.toml" in run("check", "policy.toml").stdout
+    assert "`discreet register policy.toml` makes" in run("budget", "policy.toml", code=4).stderr
+    run("register", "policy.toml")
+
+
+def test_check_before_a_ledger_in_postgres_is_made(here, run, flushing_server, worker_id):
+    psycopg = pytest.importorskip("psycopg")
+    name = f"check_{worker_id}"
+    with psycopg.connect(flushing_server, autocommit=True) as owner:
+        owner.execute(f"CREATE DATABASE {name}")
+    address = flushing_server.replace("/postgres?", f"/{name}?")
+    text = (here / "policy.toml").read_text()
+    said = f'address = "{address}"\nhead = "staff.head"'
+    (here / "policy.toml").write_text(text.replace('path = "staff.ledger"', said))
+    found = run("check", "policy.toml").stdout
+    assert "Its ledger is not there yet: discreet register policy.toml" in found
+    assert "ledger cannot be used" not in found
+    run("register", "policy.toml")
+    found = run("check", "policy.toml").stdout
+    assert "Its ledger" not in found
+    (here / "staff.head").rename(here / "kept")
+    found = run("check", "policy.toml", code=4).stdout
+    assert "needs a copy of the first one's head file" in found
+    (here / "policy.toml").write_text(
+        text.replace('path = "staff.ledger"', said.replace(address, "postgresql://127.0.0.1:1/x"))
+    )
+    assert "could not be opened" in run("check", "policy.toml", code=4).stdout
 
 
 def test_ask_needs_a_ledger(here, run):

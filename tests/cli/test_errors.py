@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ import typer
 from typer.testing import CliRunner
 
 from discreet import errors as e
-from discreet.cli import app, curating
+from discreet.cli import app, curating, ledgers
 from discreet.cli.errors import CommandError, Guarded, code_of, to_an_analyst
+from discreet.curator.ledger.steps import on_step
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,74 @@ def test_every_command_can_speak_to_machines():
     assert [name for name, words in found.items() if "--json" not in words] == []
 
 
+# Ctrl-C
+
+
+@contextmanager
+def interrupted_at(label):
+    """Ctrl-C comes at a step of the ledger."""
+
+    def interrupt(step):
+        if step == label:
+            raise KeyboardInterrupt
+
+    on_step(interrupt)
+    try:
+        yield
+    finally:
+        on_step(None)
+
+
+CHARGED = "after the head of reserve"
+
+
+@pytest.mark.parametrize("who", [[], ["--as", "alice"]], ids=["owner", "analyst"])
+@pytest.mark.parametrize(
+    "named", [[], ["--key", "monday-of-a-long-year"]], ids=["unnamed", "named"]
+)
+def test_who_is_interrupted_is_told_how_to_go_on(registered, run, who, named):
+    """The release that the ledger lists is a key, for an owner as for an analyst."""
+    words = ("ask", "policy.toml", COUNT, "--epsilon", "0.5", *who)
+    with interrupted_at(CHARGED):
+        said = run(*words, *named, code=130)
+    assert said.stdout == ""
+    assert said.stderr.startswith("interrupted. A question that was charged by then stays charged")
+    assert "release that is listed, it goes on at no further charge" in said.stderr
+    (line,) = json.loads(run("ledger", "show", "policy.toml", "--json").stdout)["entries"]
+    assert line["state"] == "waiting"
+    waits = run("show", line["release"][:12], "--policy", "policy.toml", code=2).stderr
+    assert "was charged and is not answered yet" in waits
+    said = waits.partition("asked again with ")[2].partition(", goes on")[0].split()
+    assert said == [*who, "--key", line["release"]]
+    assert "epsilon 0.5 of 3 spent" in run("budget", "policy.toml").stdout
+    run(*words, "--key", line["release"])
+    if named:
+        run(*words, *named)
+    assert "epsilon 0.5 of 3 spent" in run("budget", "policy.toml").stdout
+    run("show", line["release"], "--policy", "policy.toml")
+    assert "Intact" in run("ledger", "verify", "policy.toml").stdout
+
+
+def test_a_machine_reads_that_it_was_interrupted(registered, run):
+    with interrupted_at("before reserve"):
+        found = told(run("ask", "policy.toml", COUNT, "--json", code=130))
+    assert (found["kind"], found["charged"]) == ("interrupted", None)
+    with interrupted_at("before reserve"):
+        said = run("count", "payroll.csv", "--epsilon", "1", code=130).stderr
+    assert "asked again, it is charged again" in said
+    assert "--key" not in said
+
+
+def test_what_charges_nothing_is_only_interrupted(registered, run, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ledgers, "place_of", interrupt)
+    monkeypatch.setattr(curating, "place_of", interrupt)
+    assert run("ledger", "show", "policy.toml", code=130).stderr == "interrupted.\n"
+    assert run("budget", "policy.toml", code=130).stderr == "interrupted.\n"
+
+
 # answers that cannot be written
 
 
@@ -177,6 +247,7 @@ def test_help_tells_the_codes():
         "1 a check failed",
         "3 refused: budget",
         "5 the database failed",
+        "130 interrupted",
         "an error as JSON: kind, message, charged",
     ):
         assert words in told

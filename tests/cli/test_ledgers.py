@@ -3,8 +3,12 @@ import io
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 
 import pytest
+from typer.testing import CliRunner
+
+from discreet.cli import app
 
 COUNT = "SELECT COUNT(*) FROM payroll"
 BY_DEPARTMENT = "SELECT department, COUNT(*) FROM payroll GROUP BY department"
@@ -126,6 +130,88 @@ def test_budget_that_was_given_back_in_the_table_is_not_granted(asked, run):
     run("ask", "policy.toml", COUNT, "--epsilon", "0.5")
 
 
+def damage(*statements):
+    """Change a ledger as nobody but its owner could."""
+    with closing(sqlite3.connect("staff.ledger")) as database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        for one in statements:
+            assert database.execute(one).rowcount != 0, one
+        database.commit()
+
+
+def test_a_ledger_that_cannot_be_opened_is_not_called_changed(asked, run):
+    head = asked / "staff.ledger.head"
+    head.rename("kept")
+    head.mkdir()
+    words = run("ledger", "verify", "policy.toml", code=4).stderr
+    assert "cannot be written" in words
+    told = json.loads(run("ledger", "verify", "policy.toml", "--json", code=4).stderr)
+    assert told["error"]["kind"] == "ledger"
+    head.rmdir()
+    (asked / "kept").rename(head)
+    run("ledger", "verify", "policy.toml")
+
+
+DAMAGES = [
+    "UPDATE discreet_account SET accounting = 'purex' WHERE id = 2",
+    "UPDATE discreet_account SET spent = 'x' WHERE id = 1",
+    "UPDATE discreet_account SET sealed = 'no' WHERE id = 1",
+    "DELETE FROM discreet_account WHERE id = 1",
+    "UPDATE discreet_ledger SET version = -1",
+    "UPDATE discreet_ledger SET version = 0",
+    "UPDATE discreet_ledger SET version = 'x'",
+    "UPDATE discreet_ledger SET policy_version = 'x'",
+    "UPDATE discreet_ledger SET policy = 7.5",
+    "UPDATE discreet_entry SET body = 'x' WHERE key = 'own-1'",
+    "UPDATE discreet_entry SET body = '{}' WHERE key = 'own-1'",
+    "UPDATE discreet_entry SET body = '[]' WHERE kind = 'policy'",
+    "UPDATE discreet_entry SET body = x'ff' WHERE kind = 'data'",
+    "UPDATE discreet_entry SET answer = NULL WHERE key = 'own-1'",
+    "UPDATE discreet_entry SET state = 'x' WHERE key = 'own-1'",
+    "UPDATE discreet_entry SET digest = NULL WHERE key = 'own-1'",
+    "UPDATE discreet_entry SET size = 'x' WHERE key = 'own-1'",
+]
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_ledger_is_told_in_words(asked, how):
+    """Exit code 1 of verify; the others work, or say that the ledger cannot be used."""
+    damage(how)
+    found = CliRunner().invoke(app, ["ledger", "verify", "policy.toml"])
+    assert found.exit_code == 1, found.output
+    for words in (
+        ("show", "own-1", "--policy", "policy.toml"),
+        ("show", "own-", "--policy", "policy.toml"),
+        ("ledger", "show", "policy.toml", "--all"),
+        ("ledger", "head", "policy.toml"),
+        ("budget", "policy.toml"),
+        ("ask", "policy.toml", COUNT, "--epsilon", "0.25"),
+        ("ask", "policy.toml", COUNT, "--epsilon", "0.25", "--key", "own-1"),
+        ("ask", "policy.toml", COUNT, "--epsilon", "0.25", "--as", "bob"),
+        ("register", "policy.toml"),
+        ("ledger", "rebuild", "policy.toml"),
+    ):
+        found = CliRunner().invoke(app, list(words))
+        assert found.exit_code in (0, 4), (words, found.output)
+        assert "Traceback" not in found.output
+
+
+@pytest.mark.parametrize(
+    ("how", "words", "show"),
+    [
+        ("UPDATE discreet_account SET accounting = 'purex' WHERE id = 2", "an account", 4),
+        ("UPDATE discreet_entry SET body = 'x' WHERE key = 'own-1'", "the ledger's entry", 4),
+        ("UPDATE discreet_entry SET answer = NULL WHERE key = 'own-1'", "the question 'own-1'", 0),
+    ],
+)
+def test_what_cannot_be_read_is_named(asked, run, how, words, show):
+    damage(how)
+    told = run("show", "own-1", "--policy", "policy.toml", code=4).stderr
+    assert told.startswith(words)
+    assert "cannot be read: it was changed" in told
+    run("ledger", "show", "policy.toml", code=show)  # the log has no answers
+
+
 def test_no_ledger_and_no_database(here, run):
     run("ledger", "verify", "policy.toml", code=4)
     run("ledger", "show", "policy.toml", code=4)
@@ -152,6 +238,39 @@ def test_restore_an_old_ledger(registered, run):
     assert "restored from a backup" in run("ledger", "show", "policy.toml").stdout
     assert "nothing had been spent" in run("ledger", "restore", "policy.toml").stdout
     assert json.loads(run("ledger", "restore", "policy.toml", "--json").stdout) == {"counted": []}
+
+
+def test_restoring_without_a_head_file_asks_before_all_is_spent(asked, run):
+    whole = (asked / "staff.ledger.head").read_bytes()
+    (asked / "staff.ledger.head").unlink()
+    words = run("ask", "policy.toml", COUNT, code=4).stderr
+    assert "everything that is left counts as spent then" in words
+    assert "copy of the first one's head file" in words
+    words = run("ledger", "restore", "policy.toml", code=4).stderr
+    assert words.startswith("the ledger's head file staff.ledger.head is missing, so that nobody")
+    assert "staff: epsilon 2.25; staff@alice: epsilon 0.5; staff@bob: epsilon 0.5. " in words
+    assert "`discreet ledger restore --all-is-spent` goes on. Nothing was changed." in words
+    (asked / "staff.ledger.head").write_bytes(whole)
+    assert "epsilon 0.75 of 3 spent" in run("budget", "policy.toml").stdout
+    (asked / "staff.ledger.head").write_bytes(b"x" + whole[1:])
+    words = run("ledger", "restore", "policy.toml", code=4).stderr
+    assert words.startswith("the head file staff.ledger.head is damaged in line 1, so that nobody")
+    found = run("ledger", "restore", "policy.toml", "--all-is-spent").stdout
+    assert "staff: epsilon 2.25 counts as spent" in found
+    assert "epsilon 3 of 3 spent" in run("budget", "policy.toml").stdout
+
+
+def test_a_head_file_without_its_ledger_leads_in_no_circle(asked, run):
+    (asked / "staff.ledger").unlink()
+    for command in (("ledger", "restore"), ("ledger", "show"), ("budget",)):
+        words = run(*command, "policy.toml", code=4).stderr
+        assert "put a backup in its place, and `discreet ledger restore` counts" in words
+        assert "register" not in words
+    words = run("register", "policy.toml", code=4).stderr
+    assert "put a backup in its place" in words
+    assert "only the owner of the data can decide that" in words
+    (asked / "staff.ledger.head").unlink()
+    assert "register" in run("ledger", "restore", "policy.toml", code=4).stderr
 
 
 def test_raise_the_total_of_a_file(asked, run):

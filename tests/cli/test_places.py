@@ -19,6 +19,15 @@ def test_a_policy_a_ledger_and_a_file(registered):
         bare.open()
 
 
+def test_a_ledger_is_made_also_if_only_its_head_file_is_left(registered):
+    place = place_of("policy.toml")
+    assert place.is_made
+    (registered / "staff.ledger").unlink()
+    assert place.is_made
+    (registered / "staff.ledger.head").unlink()
+    assert not place.is_made
+
+
 def test_what_is_not_there(here):
     with pytest.raises(ParameterError, match="is not there; say a policy"):
         place_of("nothing.csv")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.curator.payroll import COUNT
 
-from discreet.curator.claims import OWNER, Asked, Claims, claim_of, digest_of, key_of
+from discreet.curator.claims import OWNER, Asked, Claims, claim_of, digest_of, key_of, named_in
 from discreet.curator.ledger.amounts import Amount
 from discreet.query.price import Target
 
@@ -66,3 +66,20 @@ def test_a_key_has_a_hash_of_who_asks_where(key, who, ledger):
     mark = digest_of({"who": who, "key": key, "ledger": ledger})[:8]
     assert key_of(key, who, ledger) == f"{key}-{mark}"
     assert key_of(key, OWNER, ledger) == key
+
+
+def test_a_name_that_an_analyst_is_shown_serves_her_alone(curator):
+    unnamed = curator.ask(COUNT, analyst="alice", epsilon="0.1").id
+    named = curator.ask(f"{COUNT} LIMIT 1", analyst="alice", epsilon="0.1", key="monday").id
+    own = curator.ask(f"{COUNT} LIMIT 2", epsilon="0.1").id
+    ledger = curator.ledger
+    for shown in (unnamed, named):
+        assert named_in(ledger, shown, "alice") == shown
+        assert named_in(ledger, shown, "bob") == key_of(shown, "bob", ledger.uid) != shown
+        assert named_in(ledger, shown, OWNER) == shown
+    assert named_in(ledger, own, "alice") == key_of(own, "alice", ledger.uid)
+    assert named_in(ledger, "monday", "alice") == named
+    assert named_in(ledger, "tuesday", "alice") == key_of("tuesday", "alice", ledger.uid)
+    before = curator.accounts()
+    assert curator.ask(COUNT, analyst="alice", epsilon="0.1", key=unnamed).id == unnamed
+    assert curator.accounts() == before

@@ -2,7 +2,7 @@
 
 Exit codes: 0 all is well; 1 a check failed (audit, ledger verify); 2 the arguments, the question or
 the policy are wrong; 3 refused, for the budget does not suffice; 4 the ledger cannot be used; 5 the
-database failed; 70 a fault of the program. More in `discreet.cli.errors`.
+database failed; 70 a fault of the program; 130 interrupted. More in `discreet.cli.errors`.
 
 Heavy things are imported inside the commands, and of the commands only the one that was named, so
 that `discreet --help` and `discreet count` answer at once.

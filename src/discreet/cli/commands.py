@@ -21,7 +21,7 @@ __all__ = ["made"]
 _CODES = (
     "Exit codes: 0 all is well, 1 a check failed, 2 wrong arguments or policy, 3 refused: budget, "
     "4 the ledger cannot be used, 5 the database failed or files have changed under their version, "
-    "70 a fault of the program. "
+    "70 a fault of the program, 130 interrupted: what was charged by then stays charged. "
     "With --json the last line of standard error is an error as JSON: kind, message, charged, "
     "and of a refusal what is left and the offer."
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
@@ -17,7 +17,7 @@ import typer
 
 from discreet.cli import options as o
 from discreet.cli.answers import answered, bar, left_words, show_answer
-from discreet.cli.errors import FAILED, columns, complain, warn
+from discreet.cli.errors import FAILED, code_of, columns, complain, warn
 from discreet.cli.files import table_of
 from discreet.cli.options import Known, Out, reading, spread
 from discreet.cli.places import Place, is_policy, place_of
@@ -339,8 +339,8 @@ def _decisions(text: str) -> list[dict[str, Any]]:
 def check(policy: o.PolicyFile, as_json: o.Json = False) -> None:  # noqa: FBT002
     """Read a policy, and say in plain words what it means and what is unwise in it.
 
-    Exit code 1: its data, or columns of them, are not there. If files have changed since their
-    version was noted, it says that, too.
+    Exit code 1: its data, or columns of them, are not there. Exit code 4: its ledger cannot be
+    used. If files have changed since their version was noted, it says that, too.
 
     Example: [bold]discreet check policy.toml[/bold]
     """
@@ -350,26 +350,28 @@ def check(policy: o.PolicyFile, as_json: o.Json = False) -> None:  # noqa: FBT00
 
     read = read_policy(policy)
     place, missing = place_of(policy), _missing(read)
-    retired, changed, problem = _held(place, read)
+    held = _held(place, read)
     if as_json:
         told = {"fingerprint": read.fingerprint, "warnings": warnings(read), "missing": missing,
-                "retired": retired, "changed_data": [one.part for one in changed],
-                "ledger": problem}  # fmt: skip
+                "retired": held.retired, "changed_data": [one.part for one in held.changed],
+                "ledger": held.problem and str(held.problem)}  # fmt: skip
         typer.echo(json.dumps({**told, "policy": read.canonical()}, indent=2))
     else:
         typer.echo(explained(read), nl=False)
-        if not place.exists:
+        if not held.there:
             typer.echo(f"\nIts ledger is not there yet: discreet register {policy}")
-        for words in [problem] if problem else ():
-            typer.echo(f"\nIts ledger cannot be used: {words}.")
-        for name in retired:
+        if held.problem:
+            typer.echo(f"\nIts ledger cannot be used: {held.problem}.")
+        for name in held.retired:
             typer.echo(f"\n{name} is retired: no question is answered from its data any more.")
         for words in missing:
             complain(words)
-        for one in changed:
+        for one in held.changed:
             warn(changed_words(one))
     if missing:
         raise typer.Exit(FAILED)
+    if held.problem:
+        raise typer.Exit(code_of(held.problem))
 
 
 def _missing(policy: Policy) -> list[str]:
@@ -387,21 +389,31 @@ def _missing(policy: Policy) -> list[str]:
     return found
 
 
-def _held(place: Place, policy: Policy) -> tuple[list[str], list[Data], str | None]:
-    """What the ledger knows: the budgets that are retired, and the data whose files have changed
-    under their version; or why it cannot tell.
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the ledger knows: whether it is there, the budgets that are retired, and the data whose
+    files have changed under their version; or why it cannot tell.
     """
+
+    there: bool = True
+    retired: Sequence[str] = ()
+    changed: Sequence[Data] = ()
+    problem: LedgerError | None = None
+
+
+def _held(place: Place, policy: Policy) -> _Held:
     from discreet.curator.ledger.marks import marks_in, otherwise  # noqa: PLC0415
     from discreet.curator.policy.registration import registration  # noqa: PLC0415
 
-    if not place.exists:
-        return [], [], None
     try:
+        if not place.is_made:
+            return _Held(there=False)
         with place.open() as ledger:
             retired = [one.name for one in ledger.accounts.values() if one.sealed]
-            return retired, otherwise(marks_in(ledger), registration(policy).data), None
+            changed = otherwise(marks_in(ledger), registration(policy).data)
+            return _Held(retired=retired, changed=changed)
     except LedgerError as error:
-        return [], [], str(error)
+        return _Held(problem=error)
 
 
 def retire(

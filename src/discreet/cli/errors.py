@@ -7,6 +7,7 @@
     4   the ledger cannot be used
     5   the database failed, or files have changed under their version
     70  a fault of the program itself
+    130 interrupted, by Ctrl-C; what was charged by then stays charged
 
 What discreet raises on purpose is told in one paragraph on standard error. A fault of the program
 shows where it happened, but only to a data owner: an analyst (`--as`) might read rows in it.
@@ -15,10 +16,10 @@ With `--json` the last line of standard error is one object instead, and the cod
 
     {"error": {"kind": "budget", "message": "...", "charged": false, ...}, "exit": 3}
 
-`kind` is usage, parameter, query, key, budget, nothing_found, ledger, database, file, check, wrong
-or internal. `charged` is null where only the ledger can tell. A refusal also has, as far as the
-asker may know them, `account`, `cost`, `left` and the `offer`: a price, and how far off each number
-is.
+`kind` is usage, parameter, query, key, budget, nothing_found, ledger, database, file, check, wrong,
+internal or interrupted. `charged` is null where only the ledger can tell. A refusal also has, as
+far as the asker may know them, `account`, `cost`, `left` and the `offer`: a price, and how far off
+each number is.
 Tested by tests/cli/test_errors.py
 """
 
@@ -62,7 +63,7 @@ __all__ = [
     "warn",
 ]
 
-FAILED, WRONG, REFUSED, LEDGER, DATABASE, FAULT = 1, 2, 3, 4, 5, 70
+FAILED, WRONG, REFUSED, LEDGER, DATABASE, FAULT, INTERRUPTED = 1, 2, 3, 4, 5, 70, 130
 _KINDS: tuple[tuple[type[DiscreetError], tuple[int, str, bool | None]], ...] = (
     (BudgetExceededError, (REFUSED, "budget", False)),
     (KeyUsedError, (WRONG, "key", False)),
@@ -80,6 +81,8 @@ _NOT_THERE = (
     "the data cannot be opened; nothing was charged. The owner of the data can find out why: "
     "`discreet check` tells"
 )
+_CHARGING = frozenset(("--key", "--no-ledger"))
+"""A command with one of these options may charge something."""
 _AUDIENCE, _MACHINE = "discreet.audience", "discreet.machine"
 
 
@@ -127,8 +130,13 @@ class Guarded(TyperGroup):
         _never_fail_on_letters()
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, KeyboardInterrupt):
+        except (typer.Exit, typer.Abort):
             raise
+        except KeyboardInterrupt:
+            options = self._options(ctx)
+            told = _Complaint(_interrupted(options), INTERRUPTED, "interrupted")
+            told.tell(machine=bool(ctx.meta.get(_MACHINE)))
+            raise typer.Exit(told.code) from None
         except Exception as error:
             machine = bool(ctx.meta.get(_MACHINE))
             usage = type(error).__module__.partition(".")[0] in ("typer", "click")
@@ -137,6 +145,27 @@ class Guarded(TyperGroup):
             found = _complaint(error, owner=ctx.meta.get(_AUDIENCE) != "analyst", usage=usage)
             found.tell(machine=machine)
             raise typer.Exit(found.code) from None
+
+    def _options(self, ctx: Any) -> set[str]:
+        """The options of the command that was named."""
+        named = self.commands.get(ctx.invoked_subcommand)
+        return {word for option in getattr(named, "params", ()) for word in option.opts}
+
+
+def _interrupted(options: set[str]) -> str:
+    """What is said of a command with these options that was interrupted."""
+    if options.isdisjoint(_CHARGING):
+        return "interrupted"
+    words = (
+        "interrupted. A question that was charged by then stays charged, and `discreet ledger "
+        "show` lists it as waiting"
+    )
+    if "--key" not in options:
+        return f"{words}; asked again, it is charged again"
+    return (
+        f"{words}. Asked again with its own --key, or with --key and the release that is listed, "
+        "it goes on at no further charge"
+    )
 
 
 @dataclass(frozen=True, slots=True)

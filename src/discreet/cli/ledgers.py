@@ -180,9 +180,13 @@ def verify(
 ) -> None:
     """Find any change, deletion, swap or truncation; exit code 1 if there is one.
 
+    Exit code 4: there is no ledger, or it cannot be opened: it has to lie, with its head file,
+    where it can be written.
+
     Example: [bold]discreet ledger verify policy.toml[/bold]
     """
     from discreet.curator.ledger.chain import Head  # noqa: PLC0415
+    from discreet.curator.ledger.connecting import is_out_of_reach  # noqa: PLC0415
     from discreet.curator.ledger.verify import verified  # noqa: PLC0415
 
     wanted = None if head is None else Head.read(head)
@@ -192,7 +196,7 @@ def verify(
         with place.open() as ledger:
             found = verified(ledger, head=wanted)
     except LedgerError as error:
-        if not place.exists:
+        if not place.exists or is_out_of_reach(error):
             raise
         problem = str(error)
     if as_json:
@@ -225,8 +229,18 @@ def head(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
 
 
 @app.command(cls=Plain)
-def restore(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
+def restore(
+    where: Where,
+    all_is_spent: Annotated[  # noqa: FBT002
+        bool,
+        typer.Option("--all-is-spent", help="Without a head file: all that is left is spent."),
+    ] = False,
+    as_json: o.Json = False,  # noqa: FBT002
+) -> None:
     """Go on with a ledger from a backup: all that was spent since counts as spent.
+
+    The head file knows how much that is. Where it is lost nobody does, and everything that is left
+    counts as spent; that has to be said by --all-is-spent.
 
     Example: [bold]discreet ledger restore policy.toml[/bold]
     """
@@ -234,7 +248,7 @@ def restore(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
 
     place = place_of(where)
     place.check()
-    words = restored(place.address, head=place.head)
+    words = restored(place.address, head=place.head, all_is_spent=all_is_spent)
     if as_json:
         typer.echo(json.dumps({"counted": words}))
         return

@@ -39,6 +39,19 @@ class Place:
         """Whether there is a ledger; that of a server is believed to be there."""
         return self.address.startswith("postgres") or Path(self.address).exists()
 
+    @property
+    def is_made(self) -> bool:
+        """Whether somebody has made the ledger, also if it is gone since, and only its head file is
+        left; a server is asked. LedgerError where that does not answer.
+        """
+        from discreet.curator.ledger.ledger import head_path  # noqa: PLC0415 - it loads a database
+        from discreet.curator.ledger.making import is_empty  # noqa: PLC0415
+        from discreet.curator.ledger.unfinished import was_finished  # noqa: PLC0415
+
+        if was_finished(head_path(self.address, self.head)):
+            return True
+        return self.exists and not (self.address.startswith("postgres") and is_empty(self.address))
+
     def open(self) -> Ledger:
         """The ledger; LedgerError with the way out if there is none."""
         from discreet.curator.ledger.ledger import Ledger  # noqa: PLC0415 - it loads a database

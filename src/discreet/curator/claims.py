@@ -14,10 +14,13 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
+from sqlalchemy import bindparam, select
+
 from discreet.curator.asking import Asking
 from discreet.curator.combine import combined
 from discreet.curator.found import PREFIX, charged_words, found_record_of, searched_info
 from discreet.curator.kept import Kept
+from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.values import Charge, Claim, Done, Pending
@@ -44,6 +47,7 @@ __all__ = [
     "insist_no_failure",
     "key_of",
     "made_record",
+    "named_in",
     "own_record",
     "record_of",
 ]
@@ -114,6 +118,27 @@ def key_of(key: str | None, who: str, ledger: str) -> str:
     if not _KEY.fullmatch(named) or not key or key.startswith(PREFIX):
         raise ParameterError("key", key, "must be 1 to 55 letters, digits, _ and -")
     return named
+
+
+_LISTED = re.compile(rf"[0-9a-f]{{12}}|(?!{PREFIX})[0-9A-Za-z_-]{{1,55}}-[0-9a-f]{{8}}")
+"""The names that questions of analysts have in a ledger."""
+_OWN = (
+    select(t.question.c.seq)
+    .where(t.question.c.key == bindparam("asked"))
+    .where(t.question.c.analyst == bindparam("who"))
+)
+
+
+def named_in(ledger: Ledger, key: str | None, who: str) -> str:
+    """The name of an asking in a ledger: what an analyst is shown of an own one serves, too.
+
+    So she can go on with a question that waits, also if she gave it no key. Whether others have
+    such a name makes no difference.
+    """
+    may_be_listed = who != OWNER and key is not None and _LISTED.fullmatch(key)
+    if may_be_listed and ledger.glance(_OWN, asked=key, who=who):
+        return str(key)
+    return key_of(key, who, ledger.uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,15 +333,33 @@ def record_of(ledger: Ledger, found: Done, *, alone: bool = False) -> Record:
 def found_record(ledger: Ledger, key: str, *, alone: bool = False) -> Record:
     """The stored answer of a key, or of the beginning of one."""
     done = ledger.answer(key)
-    if done is None and len(key) >= SHORTEST:
-        asked = (e.values()["key"] for e in ledger.entries() if e.kind in ("reserve", "hit"))
-        found = [one for one in asked if one.startswith(key) and not one.startswith(PREFIX)]
+    if done is None:
+        asked = _asked(ledger)
+        found = [key] if key in asked else [one for one in asked if one.startswith(key)]
+        if key not in asked and len(key) < SHORTEST:
+            problem = f"is no whole id, and too short for the beginning of one: say {SHORTEST} "
+            raise ParameterError(
+                "release", key, f"{problem}letters or more; `discreet ledger show` lists all"
+            )
         if len(found) > 1:
             raise ParameterError("release", key, f"could be any of {', '.join(found[:5])}")
         done = ledger.answer(found[0]) if found else None
-    if done is None and len(key) < SHORTEST:
-        problem = f"is no whole id, and too short for the beginning of one: say {SHORTEST} letters"
-        raise ParameterError("release", key, f"{problem} or more; `discreet ledger show` lists all")
+        if done is None and found:
+            raise ParameterError("release", key, _waiting_words(found[0], asked[found[0]]))
     if done is None:
         raise ParameterError("release", key, "is not stored here; `discreet ledger show` lists all")
     return record_of(ledger, done, alone=alone)
+
+
+def _asked(ledger: Ledger) -> dict[str, str]:
+    """Who asked what somebody has asked for, by the names of all askings."""
+    told = (one.values() for one in ledger.entries() if one.kind in ("reserve", "hit"))
+    return {v["key"]: v["analyst"] for v in told if not v["key"].startswith(PREFIX)}
+
+
+def _waiting_words(key: str, who: str) -> str:
+    asker = f" --as {who}" if who else ""
+    return (
+        "was charged and is not answered yet. The same question at the same price, asked again "
+        f"with{asker} --key {key}, goes on at no further charge"
+    )

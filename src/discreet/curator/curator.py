@@ -38,7 +38,7 @@ from discreet.curator.claims import (
     check_may_ask,
     claim_of,
     found_record,
-    key_of,
+    named_in,
 )
 from discreet.curator.free import Free
 from discreet.curator.gradual import finer_answer, finer_keys
@@ -241,7 +241,7 @@ class Curator(Settling, Free, Publications):
         asking = self._asking(question, dataset, block)
         family = self.policy.families[asking.dataset.family]
         who = OWNER if analyst is None else self._known(analyst)
-        named = key_of(key, who, self.ledger.uid)
+        named = named_in(self.ledger, key, who)
         if key is not None and with_what_is_left:
             problem = "names one price; it does not go with what is left, which changes"
             raise ParameterError("key", key, problem)
@@ -317,7 +317,7 @@ class Curator(Settling, Free, Publications):
         asking = self._part(dataset or only_dataset(self.policy.datasets), block)
         family = self.policy.families[asking.dataset.family]
         who = OWNER if analyst is None else self._known(analyst)
-        named = key_of(key, who, self.ledger.uid)
+        named = named_in(self.ledger, key, who)
         self._may_ask(family, who)
         self._insist_unchanged(asking)
         wanted = self._decided(asking, decide, analyst)

@@ -190,9 +190,16 @@ def test_an_amount_that_is_none_of_whole_units_is_refused(wrong):
         (
             Amount(1, 10**15 + 1),
             Amount(1, 10**15),
-            ("epsilon 0.000000000001, delta 1.000000000000001e-06",
-             "epsilon 0.000000000001, delta 9.9999999999999995e-07"),
+            ("epsilon 0.000000000001, delta 0.000001000000000000001",
+             "epsilon 0.000000000001, delta 0.000001"),
         ),
+        (
+            Amount(0, DELTAS // 128 + 1),
+            Amount(0, DELTAS // 128),
+            ("epsilon 0, delta 0.007812500000000000001", "epsilon 0, delta 0.0078125"),
+        ),
+        (Amount(-15 * 10**11 - 1), Amount(-15 * 10**11),
+         ("epsilon -1.500000000001", "epsilon -1.5")),
     ],
 )  # fmt: skip
 def test_a_cost_and_a_rest_that_differ_look_different(one, other, words):

@@ -63,7 +63,7 @@ def test_no_account_has_spent_less_than_before(anchor, spent):
         anchor.believe(account(number, Amount(5, 6)))
         anchor.believe(account(number, Amount(7, 6)))
         anchor.believe(account(number, spent, sealed=True))
-        with pytest.raises(LedgerError, match=f"changed: 'a{number}' has spent epsilon .*verify"):
+        with pytest.raises(LedgerError, match=f"changed: 'a{number}' has spent epsilon .*rebuild"):
             anchor.believe(account(number, spent))
     anchor.believe(account(2, Amount(0)))
 

@@ -27,6 +27,7 @@ from discreet.curator.ledger.amounts import Amount, limit_of
 from discreet.curator.ledger.anchor import Anchor
 from discreet.curator.ledger.ledger import Ledger, head_path
 from discreet.curator.ledger.registry import register, retire
+from discreet.curator.ledger.restore import restored
 from discreet.curator.ledger.steps import on_step
 from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
 from discreet.curator.ledger.verify import verified
@@ -501,10 +502,12 @@ def test_a_ledger_where_no_file_can_be_made_is_refused(place, tmp_path):
 def test_a_head_file_without_its_ledger_keeps_a_new_one_away(place):
     place.new().close()
     Path(place.address).unlink()
-    with pytest.raises(LedgerError, match="moved or deleted"):
+    with pytest.raises(LedgerError, match=r"moved or deleted.* new ledger with all of its budget"):
         place.new()
-    with pytest.raises(LedgerError, match="there is no ledger"):
-        place.open()
+    for use in (place.open, lambda: restored(place.address, head=place.head)):
+        with pytest.raises(LedgerError, match=r"moved or deleted.* put a backup in its place") as e:
+            use()
+        assert "register" not in str(e.value)
 
 
 def test_a_ledger_without_its_head_file_is_refused(either):
@@ -627,7 +630,7 @@ def test_a_ledger_whose_accounts_have_spent_less_does_not_open(either, what):
         ask(ledger, either, claim("a"))
         before = anchored(either, ledger)
         ledger._database._raw.execute(LESS[what])
-    with pytest.raises(LedgerError, match=r"changed.*ledger verify.*restore.*Nothing was charged"):
+    with pytest.raises(LedgerError, match=r"changed.*ledger rebuild.*restore.*Nothing was charged"):
         either.open()
     with Ledger.unanchored(either.address, head=either.head) as ledger:
         assert anchored(either, ledger) == before

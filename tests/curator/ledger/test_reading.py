@@ -21,6 +21,7 @@ CALLS = {
     "head": lambda ledger: ledger.head,
     "is_near": lambda ledger: ledger.is_near,
     "paid": lambda ledger: ledger.paid("a", "alice", before=99),
+    "parts": lambda ledger: ledger.parts(),
     "pending": lambda ledger: ledger.pending,
     "policy": lambda ledger: ledger.policy,
 }

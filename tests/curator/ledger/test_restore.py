@@ -1,5 +1,6 @@
 """Backups that are put back: what was answered since is counted as spent, whatever crashes."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -42,8 +43,8 @@ class Backed:
             verified(ledger)
             return {n: a.spent.main // UNIT for n, a in ledger.accounts.items()}
 
-    def restore(self):
-        return restored(self.place.address, head=self.place.head)
+    def restore(self, **how):
+        return restored(self.place.address, head=self.place.head, **how)
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_who_shared_a_ledger_still_does(backed, shared):
 def test_a_backup_without_its_head_file_is_the_owners_alone(backed):
     Path(backed.place.head).unlink()
     backed.file.chmod(0o664)
-    backed.restore()
+    backed.restore(all_is_spent=True)
     assert backed.file.stat().st_mode & 0o777 == 0o600
 
 
@@ -120,7 +121,11 @@ def test_where_nobody_knows_all_of_it_is_spent(backed, how):
         whole = bytearray(head.read_bytes())
         whole[300 if how == "damaged" else 30] ^= 1
         head.write_bytes(whole)
-    assert "staff: epsilon 8 counts as spent" in backed.restore()
+    before = [path.read_bytes() for path in (backed.file, head) if path.exists()]
+    with pytest.raises(LedgerError, match=r"nobody knows.*staff: epsilon 8;.*--all-is-spent"):
+        backed.restore()
+    assert [path.read_bytes() for path in (backed.file, head) if path.exists()] == before
+    assert "staff: epsilon 8 counts as spent" in backed.restore(all_is_spent=True)
     with backed.place.open() as ledger:
         assert ledger.accounts["staff"].left == Amount(0)
         with pytest.raises(BudgetExceededError):
@@ -129,6 +134,30 @@ def test_where_nobody_knows_all_of_it_is_spent(backed, how):
         register(ledger, registration(12, fingerprint="policy-2"), more_budget=more)
         assert ledger.accounts["staff"].left == Amount(2 * UNIT)
         verified(ledger)
+
+
+def test_where_nothing_is_left_nobody_is_asked(place):
+    with place.new(total=1) as ledger:
+        retire(ledger, "staff", "staff@ann", "staff@bob")
+    Path(place.head).unlink()
+    assert Backed(place).restore() == []
+
+
+def test_a_head_file_that_only_others_may_open_is_not_given_up(backed, monkeypatch):
+    whole = Path(backed.place.head).read_bytes()
+    opened = os.open
+
+    def refused(path, *how):
+        if Path(path) == Path(backed.place.head):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refused)
+        with pytest.raises(LedgerError, match=r"cannot be written \(Permission denied\)"):
+            backed.restore(all_is_spent=True)
+    assert Path(backed.place.head).read_bytes() == whole
+    assert "staff: epsilon 3 counts as spent" in backed.restore()
 
 
 STEPS = ("before the commit of restore", "after the commit of restore", "after the head of restore")
@@ -235,7 +264,7 @@ def test_a_sealed_account_is_restored_as_it_is(place):
     made.backup()
     made.put_back()
     Path(place.head).unlink()
-    made.restore()
+    made.restore(all_is_spent=True)
     with place.open() as ledger:
         assert ledger.accounts["staff"].sealed
         verified(ledger)
@@ -282,6 +311,12 @@ def test_a_restored_ledger_on_postgres(postgres_places):
     Checker(place).check()
 
 
+WORDS = {
+    "c": r"^this ledger ends at entry \d+, and entry \d+ was reached before: it was taken back",
+    "d": r"^entry \d+ of this ledger is another one than was reached before: .* or changed",
+}
+
+
 def test_another_history_of_the_same_length_is_refused(place, places):
     """Two curators went on from one backup: each head file takes its own history only."""
     place.new(total=10).close()
@@ -295,9 +330,9 @@ def test_another_history_of_the_same_length_is_refused(place, places):
         mixed = places()
         shutil.copyfile(f"{other.address}.backup", mixed.address)
         shutil.copyfile(place.head, mixed.head)
-        with pytest.raises(LedgerError, match=r"taken back|changed"):
+        with pytest.raises(LedgerError, match=WORDS[more]):
             mixed.open()
     Backed(other).asks("e", "f")
     shutil.copyfile(other.address, mixed.address)
-    with pytest.raises(LedgerError, match=r"older state, or changed"):
+    with pytest.raises(LedgerError, match=WORDS["d"]):
         mixed.open()

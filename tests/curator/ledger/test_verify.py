@@ -87,6 +87,78 @@ def test_every_change_of_a_table_is_found(full, change):
         verified(full)
 
 
+UNCHECKED = {
+    "UPDATE discreet_entry SET digest = 'd' WHERE seq = 1": "entry 1 says something",
+    "UPDATE discreet_entry SET canon = 'q' WHERE seq = 2": "entry 2 says something",
+    "UPDATE discreet_entry SET size = 1 WHERE seq = 1": "entry 1 says something",
+    "UPDATE discreet_entry SET analyst = 'ann' WHERE seq = 1": "entry 1 says something",
+    "UPDATE discreet_entry SET state = 'done' WHERE seq = 1": "entry 1 says something",
+    "UPDATE discreet_entry SET noise = x'00' WHERE seq = 1": "entry 1 says something",
+    "UPDATE discreet_entry SET answer = 'x' WHERE seq = 1": "entry 1 says something",
+    "UPDATE discreet_account SET spent = spent + 0.5 WHERE id = 1": "an account cannot be read",
+    "UPDATE discreet_account SET delta_total = 0.5 WHERE id = 1": "an account cannot be read",
+    "UPDATE discreet_account SET sealed = 2 WHERE id = 3": "an account cannot be read",
+    "UPDATE discreet_account SET spent = -1 WHERE id = 1": "table epsilon -1e-12 spent",
+    "UPDATE discreet_ledger SET id = 2": "own row is not number 1",
+    "INSERT INTO discreet_ledger SELECT 2, uid, version, policy, policy_version "
+    "FROM discreet_ledger": "or not the only one",
+    "UPDATE discreet_ledger SET uid = 'x'": "another name than its log says",
+    f"UPDATE discreet_ledger SET version = {t.VERSION + 1}": f"and it says {t.VERSION + 1}",
+    "UPDATE discreet_ledger SET version = 1.5": "and it says 1.5",
+}
+
+
+@pytest.mark.parametrize("change", UNCHECKED)
+def test_what_the_database_would_refuse_is_found_all_the_same(full, change):
+    full._database._raw.execute("PRAGMA ignore_check_constraints = ON")
+    assert full._database._raw.execute(change).rowcount > 0
+    with pytest.raises(LedgerError, match=UNCHECKED[change]):
+        verified(full)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            "CREATE TRIGGER free AFTER UPDATE ON discreet_account BEGIN SELECT 1; END",
+            "has a trigger 'free'",
+        ),
+        ("CREATE VIEW seen AS SELECT * FROM discreet_entry", "has a view 'seen'"),
+        ("DROP INDEX discreet_entry_key", "has lost its index 'discreet_entry_key'"),
+    ],
+)
+def test_a_file_that_acts_by_itself_is_found(full, change, words):
+    full._database._raw.execute(change)
+    with pytest.raises(LedgerError, match=words):
+        verified(full)
+
+
+@pytest.mark.parametrize(
+    ("change", "log", "table"),
+    [
+        ("spent = spent + 1", "epsilon 1 spent", "epsilon 1.000000000001 spent"),
+        ("total = total - 1", "epsilon 90 in all", "epsilon 89.999999999999 in all"),
+        ("delta_total = 7", "epsilon 90 in all", "epsilon 90, delta 7e-21 in all"),
+        ("sealed = 1", "that it is not", "that it is retired"),
+        ("name = 'x'", "that its name is 'staff'", "'x'"),
+        ("accounting = 'zcdp'", "that it is accounted for as 'pure'", "'zcdp'"),
+        (
+            "spent = 0, sealed = 1",
+            "epsilon 1 spent and that it is not",
+            "epsilon 0 spent and that it is retired",
+        ),
+    ],
+)
+def test_it_says_what_of_an_account_was_changed(place, change, log, table):
+    with place.new(total=90) as ledger:
+        ask(ledger, place, claim("a"))
+        ledger._database._raw.execute(f"UPDATE discreet_account SET {change} WHERE id = 1")
+        with pytest.raises(LedgerError) as found:
+            verified(ledger)
+    said = f"the account 'staff' was changed: the log says {log}, the table {table}"
+    assert str(found.value) == said
+
+
 def test_a_noise_key_that_was_changed_is_not_used(full):
     """Somebody who puts a known key in its place would know the noise."""
     waiting = full.reserve(claim("w"))

@@ -99,12 +99,13 @@ class Amount:
         >>> Amount(500_000_000_000).said("pure")
         'epsilon 0.5'
         """
-        exact, failing = decimal(self.main), float(self.failing())
+        exact = decimal(self.main)
         short = exact if exactly or len(exact) <= 8 else f"{float(self.value()):.4g}"
         words = f"{_MAIN[accounting]} {short}"
         if not self.delta:
             return words
-        return f"{words}, delta {failing:.17g}" if exactly else f"{words}, delta {failing:.4g}"
+        failing = decimal(self.delta, 21) if exactly else f"{float(self.failing()):.4g}"
+        return f"{words}, delta {failing}"
 
 
 def decimal(units: int, places: int = 12) -> str:
@@ -113,8 +114,8 @@ def decimal(units: int, places: int = 12) -> str:
     >>> decimal(750_000_000_000), decimal(10**13)
     ('0.75', '10')
     """
-    whole, rest = divmod(units, 10**places)
-    return f"{whole}.{rest:0{places}d}".rstrip("0").rstrip(".")
+    whole, rest = divmod(abs(units), 10**places)
+    return f"{'-' * (units < 0)}{whole}.{rest:0{places}d}".rstrip("0").rstrip(".")
 
 
 NOTHING = Amount(0)

@@ -44,7 +44,7 @@ with suppress(ImportError):  # there is none on Windows, where no ledger is kept
 
     _TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
 
-__all__ = ["Anchor"]
+__all__ = ["Anchor", "gone_words"]
 
 _LINE = 256
 _PAGE = 16
@@ -54,6 +54,12 @@ _JUST = 0.0003
 _PAUSES = (0.0003, 0.0006, 0.0012, 0.0025, 0.005, 0.01, 0.02)
 """Seconds between its tries, before it waits in the queue."""
 _FORM = "discreet-head/1"
+_ANEW = (
+    "A second curator of a ledger in PostgreSQL needs a copy of the first one's head file. If "
+    "there is none any more, `discreet ledger restore` makes it anew, and everything that is left "
+    "counts as spent then: nobody knows what was spent"
+)
+"""What to do without a head file."""
 _BEGUN = [crc32(b"%d " % number) for number in range(_PAGE)]
 """What the checksums of the first page's lines begin with."""
 
@@ -77,8 +83,7 @@ class Anchor:
         except FileNotFoundError:
             raise LedgerError(
                 f"the ledger's head file {path.name} is missing. If the ledger was moved, bring "
-                "the file along; if it is lost, `discreet ledger restore` makes it anew. "
-                "Nothing was charged"
+                f"the file along. {_ANEW}. Nothing was charged"
             ) from None
         except OSError as error:
             raise LedgerError(
@@ -89,8 +94,8 @@ class Anchor:
         if owner != [_FORM, uid]:
             self.close()
             raise LedgerError(
-                f"the head file {path.name} belongs to another ledger, or is damaged; "
-                "`discreet ledger restore` makes it anew from the ledger that you trust"
+                f"the head file {path.name} belongs to another ledger, or is damaged. {_ANEW}. "
+                "Nothing was charged"
             )
 
     @classmethod
@@ -100,9 +105,9 @@ class Anchor:
             made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except FileExistsError:
             raise LedgerError(
-                f"the head file {path.name} exists, and its ledger does not: the ledger was moved "
-                "or deleted. Bring it back, or restore it from a backup with "
-                "`discreet ledger restore`"
+                f"{gone_words(path)}. To delete {path.name}, too, begins a new ledger with all of "
+                "its budget, whatever was answered under the old one: only the owner of the data "
+                "can decide that. Nothing was changed"
             ) from None
         except OSError as error:
             raise LedgerError(
@@ -363,9 +368,18 @@ class Anchor:
 
     def _damaged(self, line: int) -> LedgerError:
         return LedgerError(
-            f"the head file {self.path.name} is damaged in line {line + 1}; "
-            "`discreet ledger restore` makes it anew from the ledger that you trust"
+            f"the head file {self.path.name} is damaged in line {line + 1}. {_ANEW}. "
+            "Nothing was charged"
         )
+
+
+def gone_words(head: Path) -> str:
+    """What to say where there is a head file, and no ledger."""
+    return (
+        f"the head file {head.name} exists, and its ledger does not: the ledger was moved or "
+        "deleted. Bring it back; or put a backup in its place, and `discreet ledger restore` "
+        "counts what was spent since"
+    )
 
 
 def _changed(words: str) -> LedgerError:

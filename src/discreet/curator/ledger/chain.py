@@ -31,6 +31,7 @@ __all__ = [
     "new_salt",
     "noise_mark",
     "quoted",
+    "read_body",
 ]
 
 
@@ -76,11 +77,41 @@ class Entry(NamedTuple):
         return Head(self.seq, self.hash)
 
     def values(self) -> dict[str, Any]:
-        """The body as plain values."""
-        found = json.loads(self.body)
-        if not isinstance(found, dict):
-            raise LedgerError(f"the ledger's entry {self.seq} has no readable body")
-        return found
+        """The body as plain values; LedgerError where it is none, or a value is not there."""
+        return read_body(self.body, f"the ledger's entry {self.seq}")
+
+
+class _Body(dict[str, Any]):
+    """The values of an entry."""
+
+    def __init__(self, values: Mapping[str, Any], what: str) -> None:
+        super().__init__(values)
+        self._what = what
+
+    def __missing__(self, name: str) -> Any:
+        raise _unreadable(self._what)
+
+
+def read_body(body: object, what: str = "an entry of the ledger") -> dict[str, Any]:
+    """The values of a body; LedgerError where it is none, or where one is asked for that it lacks.
+
+    Args:
+        body: as its row has it.
+        what: whose it is, in words.
+    """
+    try:
+        found = json.loads(body)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _unreadable(what) from error
+    if not isinstance(found, dict):
+        raise _unreadable(what)
+    return _Body(found, what)
+
+
+def _unreadable(what: str) -> LedgerError:
+    return LedgerError(
+        f"{what} cannot be read: it was changed. Put a backup back; nothing was charged"
+    )
 
 
 quoted = json.encoder.encode_basestring_ascii

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 __all__ = [
-    "failing", "failures", "lost", "opened", "postgres", "refusals", "sqlite", "unable",
-    "unwritten",
+    "failing", "failures", "is_out_of_reach", "lost", "opened", "postgres", "refusals", "sqlite",
+    "unable", "unwritten",
 ]  # fmt: skip
 
 _BUSY = 60_000
@@ -151,6 +151,40 @@ def unable() -> tuple[type[Exception], ...]:
     import psycopg  # noqa: PLC0415 - only a PostgreSQL ledger has it
 
     return (psycopg.ProgrammingError, psycopg.NotSupportedError)
+
+
+def is_out_of_reach(error: BaseException | None) -> bool:
+    """Whether an error says that a ledger could not be opened or read, and nothing of what is in
+    it: a folder or a file that may not be written, a server that does not answer.
+    """
+    import sqlite3  # noqa: PLC0415 - with the engine
+
+    while error is not None:
+        found = getattr(error, "orig", None) or error  # SQLAlchemy's have the driver's own inside
+        if isinstance(found, (OSError, *_unreached())):
+            return True
+        if isinstance(found, sqlite3.Error) and _primary(found) in _REACHING:
+            return True
+        error = error.__cause__
+    return False
+
+
+_REACHING = frozenset({3, 5, 6, 7, 8, 10, 13, 14, 23})
+"""SQLite's codes of rights, locks, memory, disks and files; not of tables and what is in them."""
+
+
+def _primary(error: Exception) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+@cache
+def _unreached() -> tuple[type[Exception], ...]:
+    """What PostgreSQL's driver raises where it cannot connect, or may not read."""
+    try:
+        import psycopg  # noqa: PLC0415 - only a PostgreSQL ledger has it
+    except ImportError:
+        return ()
+    return (psycopg.OperationalError, psycopg.errors.InsufficientPrivilege)
 
 
 def _words(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 from discreet import private
 from discreet.curator.ledger import forks, unfinished
 from discreet.curator.ledger import tables as t
-from discreet.curator.ledger.anchor import Anchor
+from discreet.curator.ledger.anchor import Anchor, gone_words
 from discreet.curator.ledger.at_once import (
     Rising,
     Write,
@@ -43,7 +43,7 @@ from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.curator.ledger.writing import Balance, Writing, account_of
 from discreet.errors import LedgerError, ParameterError
 
-__all__ = ["Ledger", "head_path"]
+__all__ = ["Ledger", "head_path", "insist_there"]
 
 
 T = TypeVar("T")
@@ -128,11 +128,7 @@ class Ledger(Reading):
         self._numbers: dict[str, int] = {}
         self._forks = forks.count
         if not is_postgres(self.address):
-            if not Path(self.address).is_file():
-                raise LedgerError(
-                    f"there is no ledger {Path(self.address).name}; nothing was charged. "
-                    "`discreet register policy.toml` makes the ledger of a policy"
-                )
+            insist_there(self.address, self.head_path)
             private.keep_as(self.head_path, self.address)
         self._database = Database(self.address)
         self._once, self._grouped = once_in(self._database), grouped_in(self._database)
@@ -324,11 +320,13 @@ class Ledger(Reading):
             return True
         found = run(HASH_AT, at=anchored.seq).fetchone()
         if found is None or str(found[0]) != anchored.hash:
+            how = f"this ledger ends at entry {head.seq}, and entry {anchored.seq} was reached"
+            if found is not None:
+                how = f"entry {anchored.seq} of this ledger is another one than was reached"
             raise LedgerError(
-                f"this ledger ends at entry {head.seq}, and entry {anchored.seq} was reached "
-                "before: it was taken back to an older state, or changed. What was answered since "
-                "cannot be unsaid. `discreet ledger restore` accepts it and counts all of that as "
-                "spent. Nothing was charged"
+                f"{how} before: it was taken back to an older state, or changed. What was "
+                "answered since cannot be unsaid. `discreet ledger restore` accepts it and counts "
+                "all of that as spent. Nothing was charged"
             )
         return True
 
@@ -406,6 +404,18 @@ class Ledger(Reading):
         """Change what the log says nothing of: sessions, and when a key was used."""
         with self._database.turn(), failing("could not be written"):
             self._database.jot(statement, **values)
+
+
+def insist_there(address: str, head: Path) -> None:
+    """LedgerError with the way out where the file of a ledger is not there."""
+    if is_postgres(address) or Path(address).is_file():
+        return
+    if unfinished.was_finished(head):
+        raise LedgerError(f"{gone_words(head)}. Nothing was charged")
+    raise LedgerError(
+        f"there is no ledger {Path(address).name}; nothing was charged. "
+        "`discreet register policy.toml` makes the ledger of a policy"
+    )
 
 
 def head_path(address: str, head: str | Path | None) -> Path:

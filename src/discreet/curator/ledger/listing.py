@@ -5,7 +5,6 @@ Tested by tests/curator/ledger/test_listing.py
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,10 @@ from sqlalchemy import bindparam, func, or_, select
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
-from discreet.curator.ledger.chain import Entry
+from discreet.curator.ledger.chain import Entry, read_body
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.values import Account
+from discreet.errors import LedgerError
 
 __all__ = ["OWNER", "Line", "lines_of", "released"]
 
@@ -66,7 +66,7 @@ def released(
     rows = ledger.glance(_PAGE, **whose, since=since, most=until - since)
     found = []
     for key, digest, who, seq, body in rows:
-        told = json.loads(body)
+        told = read_body(body, f"the ledger's entry {seq}")
         info = told["info"]
         found.append({
             "key": key, "sql": info.get("sql") or f"found: {info['find']}",
@@ -131,7 +131,13 @@ def lines_of(
         if entry.kind == "done"
     }
     for entry, values in told:
-        line = _line(entry, values, known, answered)
+        try:
+            line = _line(entry, values, known, answered)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise LedgerError(
+                f"the ledger's entry {entry.seq} cannot be read: it was changed, or an account "
+                "was. `discreet ledger verify` says more"
+            ) from error
         if line is not None and (everything or line.state not in _SELDOM):
             found.append(line)
     return found

@@ -16,13 +16,12 @@ Tested by tests/curator/ledger/test_marks.py
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import Any, NamedTuple
 
-from discreet.curator.ledger.chain import canonical, new_salt
+from discreet.curator.ledger.chain import canonical, new_salt, read_body
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.statements import MARKS
 from discreet.curator.ledger.writing import Writing
@@ -91,12 +90,12 @@ def marks_of(told: Iterable[Mapping[str, Any]]) -> Marks:
 
 def marks_in(ledger: Ledger) -> Marks:
     """All marks of a ledger."""
-    return marks_of(json.loads(row[0]) for row in ledger.glance(MARKS))
+    return marks_of(read_body(row[0]) for row in ledger.glance(MARKS))
 
 
 def marks_on(on: Writing) -> Marks:
     """The same, in a transaction."""
-    return marks_of(json.loads(row[0]) for row in on.run(MARKS).fetchall())
+    return marks_of(read_body(row[0]) for row in on.run(MARKS).fetchall())
 
 
 def otherwise(marks: Marks, data: Iterable[Data]) -> list[Data]:

@@ -24,9 +24,10 @@ from discreet.curator.ledger.statements import (
     LEDGER,
     QUESTIONS,
     RESERVED,
+    SCHEMA,
 )
 from discreet.curator.ledger.values import Account, Done, Pending
-from discreet.curator.ledger.writing import Writing, account_of, question_of
+from discreet.curator.ledger.writing import Writing, account_of, named, policy_of, question_of
 from discreet.errors import LedgerError
 
 __all__ = ["Reading"]
@@ -100,8 +101,7 @@ class Reading(ABC):
     @property
     def policy(self) -> tuple[str, int]:
         """The fingerprint and the version of the policy that the ledger follows."""
-        row = self.glance(LEDGER)[0]
-        return str(row[3]), int(row[4])
+        return policy_of(next(iter(self.glance(LEDGER)), None))
 
     def following(self, fingerprint: str) -> int:
         """The version of the policy with this fingerprint; LedgerError where it is another one."""
@@ -121,7 +121,7 @@ class Reading(ABC):
         return {made.name: made for made in map(account_of, rows)}
 
     def everything(self) -> tuple[list[Entry], list[Account], list[dict[str, Any]]]:
-        """The log and the tables, as of one moment."""
+        """The log and the tables, as of one moment; questions may hold anything."""
         with self._reading() as cursor:
             rows = self._database.run(cursor, ENTRIES, after=0).fetchall()
             accounts = self._database.run(cursor, ACCOUNTS).fetchall()
@@ -129,7 +129,7 @@ class Reading(ABC):
         return (
             [Entry.of(row) for row in rows],
             [account_of(row) for row in accounts],
-            [question_of(row) for row in questions],
+            [named(row) for row in questions],
         )
 
     def admitted(self, after: int) -> tuple[list[Entry], Tables]:
@@ -145,6 +145,12 @@ class Reading(ABC):
         """The rows of one statement that only reads."""
         with failing("could not be read"):
             return self._database.glance(statement, **values)
+
+    def parts(self) -> list[tuple[str, str]]:
+        """What the database holds, by kind and name: tables, indexes, triggers; of a file only."""
+        if not self._database.is_file:
+            return []
+        return [(str(kind), str(name)) for kind, name in self.glance(SCHEMA)]
 
     @property
     def is_near(self) -> bool:

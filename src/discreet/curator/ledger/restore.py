@@ -2,9 +2,9 @@
 
 What was answered after the backup cannot be unsaid. The head file says how much every account had
 spent by then; all of it is charged to the old ledger, as one entry. Where the head file is missing
-or damaged nobody knows, and everything that was left counts as spent; the owner may raise totals
-afterwards, which is logged. Nobody knows who was shut out, either: see
-`discreet.curator.ledger.admitted`.
+or damaged nobody knows, and everything that was left counts as spent, if the owner says that it
+should; the owner may raise totals afterwards, which is logged. Nobody knows who was shut out,
+either: see `discreet.curator.ledger.admitted`.
 
 The charge is flushed before the head file is replaced. A crash in between leaves the old head file,
 with which the ledger does not open; restoring again charges nothing twice.
@@ -23,7 +23,7 @@ from discreet import private
 from discreet.curator.ledger.admitted import shut
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.anchor import Anchor
-from discreet.curator.ledger.ledger import Ledger, head_path
+from discreet.curator.ledger.ledger import Ledger, head_path, insist_there
 from discreet.curator.ledger.values import Account, Charge
 from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
@@ -31,17 +31,28 @@ from discreet.errors import LedgerError
 __all__ = ["restored"]
 
 
-def restored(address: str | Path, *, head: str | Path | None = None) -> list[str]:
+def restored(
+    address: str | Path, *, head: str | Path | None = None, all_is_spent: bool = False
+) -> list[str]:
     """Accept an older ledger, and count what was spent since; what was counted, in words.
 
     The old ledger has to be intact.
+
+    Args:
+        address: of the ledger.
+        head: its head file; None for the one beside it.
+        all_is_spent: whether everything that is left may count as spent, where nobody knows better;
+            LedgerError otherwise, and nothing is changed.
     """
     place = head_path(str(address), head)
+    insist_there(str(address), place)
     new = place.with_name(f"{place.name}.new")
     new.unlink(missing_ok=True)
     with contextlib.closing(Ledger.unanchored(address, head=new)) as ledger:
         verified(ledger)
         reached = _reached(place, ledger)
+        if reached.why and not all_is_spent:
+            _insist_nothing_is_left(ledger, reached)
         Anchor.create(new, ledger.uid).close()
         ledger.anchor()
         words = _charged(ledger, reached)
@@ -57,30 +68,52 @@ def restored(address: str | Path, *, head: str | Path | None = None) -> list[str
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """The head that was reached, what each account had spent, and what others had."""
+    """The head that was reached, what each account had spent, and what others had; or why nobody
+    knows.
+    """
 
     head: str
     spent: dict[int, Amount]
     unseen: tuple[Amount, ...] = ()
+    why: str = ""
 
 
 def _reached(place: Path, ledger: Ledger) -> _Reached:
     """What the head file says; all of every account where nobody knows."""
     accounts = {account.id: account for account in ledger.accounts.values()}
-    unknown = _Reached("unknown", {number: a.total for number, a in accounts.items()})
+    totals = {number: a.total for number, a in accounts.items()}
     try:
         anchor = Anchor(place, ledger.uid)
-    except LedgerError:
-        return unknown
+    except LedgerError as error:
+        if error.__cause__ is not None:  # it is there, and somebody else may open it
+            raise
+        return _Reached("unknown", totals, why=str(error))
     try:
         spent = {n: anchor.spent(n) for n in range(1, max(anchor.accounts, *accounts, 0) + 1)}
         head = str(anchor.head)
-    except LedgerError:
-        return unknown
+    except LedgerError as error:
+        return _Reached("unknown", totals, why=str(error))
     finally:
         anchor.close()
     unseen = tuple(spent[n] for n in spent if n not in accounts and spent[n] != NOTHING)
     return _Reached(head, spent, unseen)
+
+
+def _insist_nothing_is_left(ledger: Ledger, reached: _Reached) -> None:
+    """Refuse to count everything as spent: the owner has to say that this is meant."""
+    left = [
+        f"{one.name}: {lost.said(one.accounting)}"
+        for one in ledger.accounts.values()
+        if not one.sealed and (lost := _lost(one, reached.spent[one.id])) != NOTHING
+    ]
+    if left:
+        raise LedgerError(
+            f"{reached.why.partition('. ')[0]}, so that nobody knows what was spent since. "
+            f"Everything that is left would count as spent: {'; '.join(left)}. If the head file "
+            "is elsewhere (where the ledger was before, or with another curator of the same "
+            "ledger), bring a copy of it. If it is lost, `discreet ledger restore --all-is-spent` "
+            "goes on. Nothing was changed"
+        )
 
 
 def _charged(ledger: Ledger, reached: _Reached) -> list[str]:

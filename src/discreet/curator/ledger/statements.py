@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import bindparam, case, exists, func, insert, select, update
+from sqlalchemy import (
+    Text,
+    bindparam,
+    case,
+    column,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    table,
+    update,
+)
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.compiled import Placed
@@ -136,6 +148,17 @@ PAY = Placed(
 """Where there is not enough, the database refuses: nothing spent is below 0."""
 PAYER = select(t.account).where(t.account.c.name == bindparam("payer"))
 ACCOUNTS = select(t.account).order_by(t.account.c.id)
+STRAY = (
+    select(t.entry.c.seq)
+    .where(t.entry.c.key.is_(None))
+    .where(or_(*(t.entry.c[name].is_not(None) for name in t.question.c.keys()[1:-1])))
+    .order_by(t.entry.c.seq)
+    .limit(1)
+)
+"""A row without a key that says something of a question all the same."""
+_MASTER = table("sqlite_master", column("type", Text), column("name", Text))
+SCHEMA = select(_MASTER.c.type, _MASTER.c.name)
+"""What a file holds."""
 QUESTIONS = select(t.question).order_by(t.question.c.seq)
 ENTRIES = select(*_ENTRY).where(t.entry.c.seq > bindparam("after")).order_by(t.entry.c.seq)
 

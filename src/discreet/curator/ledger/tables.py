@@ -327,7 +327,8 @@ def migrate(database: Database) -> None:
     with database.defining(alone=False) as connection:
         if not inspect(connection).has_table(ledger.name):
             raise LedgerError("this database holds no ledger; nothing was charged")
-        version = int(connection.execute(select(ledger.c.version)).scalar() or VERSION)
+        found = connection.execute(select(ledger.c.version)).fetchone()
+        version = VERSION if found is None else _known(found[0])
         if version > VERSION:
             raise LedgerError(
                 f"this ledger has tables of version {version}, and this software knows "
@@ -338,7 +339,17 @@ def migrate(database: Database) -> None:
     _index_the_same_rows(database)
     with database.defining() as connection:
         asked = select(ledger.c.version).with_for_update()
-        version = int(connection.execute(asked).scalar_one())  # another may have done it
+        version = _known(connection.execute(asked).scalar_one())  # another may have done it
         for step in range(version + 1, VERSION + 1):
             MIGRATIONS[step](connection)
         connection.execute(update(ledger).values(version=VERSION))
+
+
+def _known(version: object) -> int:
+    """The version of tables; LedgerError where there was never such a one."""
+    if not isinstance(version, int) or version < min(MIGRATIONS):
+        raise LedgerError(
+            "the version of this ledger's tables cannot be read: it was changed. Put a backup "
+            "back; nothing was charged"
+        )
+    return version

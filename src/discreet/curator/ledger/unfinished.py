@@ -20,7 +20,7 @@ from pathlib import Path
 with suppress(ImportError):  # there is none on Windows, where no ledger is kept
     import fcntl
 
-__all__ = ["clear", "has_no_table", "is_at"]
+__all__ = ["clear", "has_no_table", "is_at", "was_finished"]
 
 _SECOND = 257
 """Bytes of a head file that has more than one line."""
@@ -47,6 +47,14 @@ def clear(head: Path, is_empty: Callable[[], bool], files: Path | None) -> None:
                 head.unlink()
     finally:
         os.close(opened)
+
+
+def was_finished(head: Path) -> bool:
+    """Whether there is the head file of a ledger that was opened once; something may be charged."""
+    try:
+        return head.stat().st_size >= _SECOND
+    except OSError:
+        return False
 
 
 def is_at(opened: int, path: Path) -> bool:

@@ -3,8 +3,8 @@
 `verified` finds any change, deletion, swap or truncation of the log up to a head that was exported
 or is in the head file (by the hash chain), and any difference between the log and the tables:
 a charge without entry, a total that was moved, an answer that was changed, a noise key that stayed
-or was changed; a person, a role, a scope, a password, a key that was changed, added, deleted or
-taken back.
+or was changed; a trigger, a view or a lost index of a file; a person, a role, a scope, a password,
+a key that was changed, added, deleted or taken back.
 Tested by tests/curator/ledger/test_verify.py
 """
 
@@ -15,12 +15,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.admitted import Admitted, compare, follow
-from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger.amounts import Amount, told_apart
 from discreet.curator.ledger.chain import START, Entry, Head, checked, noise_mark
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.marks import marks_of
-from discreet.curator.ledger.tables import FAILED
+from discreet.curator.ledger.statements import LEDGER, STRAY
 from discreet.curator.ledger.values import Account
 from discreet.errors import LedgerError
 
@@ -128,8 +129,8 @@ def _ask(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
     if values["key"] in made.questions:
         raise LedgerError(f"entry {entry.seq} charges a question that was charged before")
     told = {name: values[name] for name in _ASKED}
-    if (canon := told["canon"]).endswith(FAILED):  # as logs say it that are older than version 8
-        told |= {"canon": canon.removesuffix(FAILED), "digest": told["digest"] + FAILED}
+    if (canon := told["canon"]).endswith(t.FAILED):  # as logs say it that are older than version 8
+        told |= {"canon": canon.removesuffix(t.FAILED), "digest": told["digest"] + t.FAILED}
     asked = Asked((*told.values(), entry.seq), "reserved", noise=values.get("noise"))
     if entry.kind == "hit" or "of" in values:
         of = made.questions.get(values["of"])
@@ -152,7 +153,7 @@ def _answer(made: Rebuilt, entry: Entry, values: dict[str, Any]) -> None:
     question.state, question.answer = "done", str(values["answer"])
     if values.get("failed"):
         told = dict(zip((*_ASKED, "seq"), question.asked, strict=True))
-        question.asked = tuple({**told, "digest": told["digest"] + FAILED}.values())
+        question.asked = tuple({**told, "digest": told["digest"] + t.FAILED}.values())
 
 
 def _hash(text: str) -> str:
@@ -175,6 +176,7 @@ def verified(ledger: Ledger, *, head: Head | None = None) -> Verified:
         ledger: an open ledger.
         head: one that was exported before; the log has to contain it.
     """
+    _check_parts(ledger.parts())
     before = ledger.policy
     entries, accounts, questions = ledger.everything()
     made = rebuilt(entries)
@@ -185,7 +187,13 @@ def verified(ledger: Ledger, *, head: Head | None = None) -> Verified:
             f"the exported head {head.seq} is not in this ledger: it was changed, or taken back "
             "to an older state"
         )
+    _compare_ledger(entries[:1], ledger.glance(LEDGER))
     _compare_accounts(made, accounts)
+    for (seq,) in ledger.glance(STRAY):
+        raise LedgerError(
+            f"the ledger's entry {seq} says something of a question that was not asked: it was "
+            "changed"
+        )
     try:
         _compare_questions(made, questions)
     except (AttributeError, TypeError) as error:  # SQLite keeps what it is given, text or not
@@ -202,21 +210,61 @@ def verified(ledger: Ledger, *, head: Head | None = None) -> Verified:
     return replace(found, access=access.entries, people=len(access.people), keys=len(access.keys))
 
 
+_INDEXES = {str(index.name) for made in t.metadata.sorted_tables for index in made.indexes}
+
+
+def _check_parts(parts: Sequence[tuple[str, str]]) -> None:
+    """A file acts on nothing by itself, and is looked up as it was made."""
+    for kind, name in parts:
+        if kind in ("trigger", "view"):
+            raise LedgerError(f"the file of the ledger has a {kind} {name!r}: it was changed")
+    missing = _INDEXES - {name for kind, name in parts if kind == "index"} if parts else ()
+    for name in missing:
+        raise LedgerError(f"the file of the ledger has lost its index {name!r}: it was changed")
+
+
+def _compare_ledger(first: Sequence[Entry], rows: Sequence[Any]) -> None:
+    if len(rows) != 1 or rows[0][0] != 1:
+        raise LedgerError("the ledger's own row is not number 1, or not the only one")
+    _, uid, version, *_ = rows[0]
+    if [entry.values().get("uid") for entry in first] != [uid]:
+        raise LedgerError("the ledger has another name than its log says: it was changed")
+    if version != t.VERSION:
+        raise LedgerError(f"the ledger's tables are of version {t.VERSION}, and it says {version}")
+
+
 def _compare_accounts(made: Rebuilt, accounts: Sequence[Account]) -> None:
     for account in accounts:
         wanted = made.accounts.get(account.id)
         if wanted is None:
             raise LedgerError(f"the account {account.name!r} is not in the log")
         if wanted != account:
+            log, table = _told_apart(wanted, account)
             raise LedgerError(
-                f"the account {account.name!r} was changed: the log says "
-                f"{wanted.spent.said(wanted.accounting)} of {wanted.total.said(wanted.accounting)}"
-                f", the table {account.spent.said(account.accounting)} of "
-                f"{account.total.said(account.accounting)}"
+                f"the account {wanted.name!r} was changed: the log says {log}, the table {table}"
             )
     if len(accounts) != len(made.accounts):
         missing = set(made.accounts) - {account.id for account in accounts}
         raise LedgerError(f"the account {made.accounts[missing.pop()].name!r} was deleted")
+
+
+def _told_apart(one: Account, other: Account) -> tuple[str, str]:
+    """Two accounts of one number in words: what differs."""
+    told: list[tuple[str, str]] = []
+    if one.accounting == other.accounting:
+        for what, each in (("spent", "spent"), ("in all", "total")):
+            mine, others = getattr(one, each), getattr(other, each)
+            if mine != others:
+                words = told_apart(mine, others, one.accounting)
+                told.append((f"{words[0]} {what}", f"{words[1]} {what}"))
+    else:
+        told.append((f"that it is accounted for as {one.accounting!r}", repr(other.accounting)))
+    if one.name != other.name:
+        told.append((f"that its name is {one.name!r}", repr(other.name)))
+    if one.sealed != other.sealed:
+        words = "that it is retired", "that it is not"
+        told.append(words if one.sealed else words[::-1])
+    return " and ".join(log for log, _ in told), " and ".join(table for _, table in told)
 
 
 def _compare_questions(made: Rebuilt, questions: Sequence[dict[str, Any]]) -> None:

@@ -29,9 +29,11 @@ from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.values import Account, Charge, Claim, Done, Pending
 from discreet.errors import BudgetExceededError, KeyUsedError, LedgerError, ParameterError
 
-__all__ = ["Balance", "Writing", "account_of", "is_failed", "question_of"]
+__all__ = [
+    "Balance", "Writing", "account_of", "is_failed", "named", "policy_of", "question_of",
+]  # fmt: skip
 
-_QUESTION, _ACCOUNT = tuple(t.question.c.keys()), tuple(t.account.c.keys())
+_QUESTION = tuple(t.question.c.keys())
 
 
 class Balance(NamedTuple):
@@ -157,8 +159,7 @@ class Writing:
     @property
     def policy(self) -> tuple[str, int]:
         """The fingerprint and the version of the policy that the ledger follows."""
-        row = self.run(s.LEDGER).fetchone()
-        return str(row[3]), int(row[4])
+        return policy_of(self.run(s.LEDGER).fetchone())
 
     def limit(self, account: Account, most: Amount) -> None:
         """Move the total of an account."""
@@ -399,9 +400,28 @@ class Writing:
         self._write(s.FINISH, (answer, seq, key))
 
 
-def question_of(row: Sequence[Any]) -> dict[str, Any]:
-    """The row of an asking, by its names."""
+def named(row: Sequence[Any]) -> dict[str, Any]:
+    """The row of an asking, by its names; it may hold anything."""
     return dict(zip(_QUESTION, row, strict=True))
+
+
+def question_of(row: Sequence[Any]) -> dict[str, Any]:
+    """The row of an asking, by its names; LedgerError where it cannot be one."""
+    made = named(row)
+    key, digest, canon, size, analyst, state, noise, answer, _ = row
+    texts, waits = (key, digest, canon, analyst), state == "reserved"
+    if (
+        any(type(text) is not str for text in texts)
+        or type(size) is not int
+        or not (waits or state == "done")
+        or (noise is not None) != waits
+        or (type(answer) is not str if not waits else answer is not None)
+    ):
+        raise LedgerError(
+            f"the question {key!r} cannot be read: it was changed. Put a backup back; nothing was "
+            "charged"
+        )
+    return made
 
 
 def is_failed(row: Mapping[str, Any]) -> bool:
@@ -410,13 +430,28 @@ def is_failed(row: Mapping[str, Any]) -> bool:
 
 
 def account_of(row: Sequence[Any]) -> Account:
-    """An account from its row."""
-    made = dict(zip(_ACCOUNT, row, strict=True))
-    try:
-        return Account(
-            int(made["id"]), str(made["name"]), made["accounting"],
-            Amount(int(made["total"]), int(made["delta_total"])),
-            Amount(int(made["spent"]), int(made["delta_spent"])), bool(made["sealed"]),
-        )  # fmt: skip
-    except (TypeError, ValueError) as error:
-        raise LedgerError("an account cannot be read: it was changed") from error
+    """An account from its row; LedgerError where it cannot be one."""
+    number, name, accounting, *amounts, sealed = row
+    if (
+        any(type(whole) is not int for whole in (number, *amounts))
+        or type(name) is not str
+        or accounting not in ("pure", "zcdp")
+        or sealed not in (0, 1)
+    ):
+        raise LedgerError(
+            "an account cannot be read: it was changed. `discreet ledger rebuild` makes it anew "
+            "from the log, if that is intact; nothing was charged"
+        )
+    total, spent, delta_total, delta_spent = amounts
+    whole, gone = Amount(total, delta_total), Amount(spent, delta_spent)
+    return Account(number, name, accounting, whole, gone, bool(sealed))
+
+
+def policy_of(row: Sequence[Any] | None) -> tuple[str, int]:
+    """The fingerprint and the version of a policy from the ledger's own row."""
+    if row is None or type(row[3]) is not str or type(row[4]) is not int:
+        raise LedgerError(
+            "the policy that the ledger follows cannot be read: it was changed. `discreet ledger "
+            "rebuild` makes it anew from the log, if that is intact; nothing was charged"
+        )
+    return row[3], row[4]
