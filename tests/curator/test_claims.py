@@ -6,7 +6,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.curator.payroll import COUNT
+from tests.curator.payroll import COUNT, SUM
 
 from discreet.curator.claims import OWNER, Asked, Claims, claim_of, digest_of, key_of, named_in
 from discreet.curator.ledger.amounts import Amount
@@ -83,3 +83,12 @@ def test_a_name_that_an_analyst_is_shown_serves_her_alone(curator):
     before = curator.accounts()
     assert curator.ask(COUNT, analyst="alice", epsilon="0.1", key=unnamed).id == unnamed
     assert curator.accounts() == before
+
+
+def test_a_key_stays_the_name_of_what_it_named(curator):
+    """Also one that looks like a name of the ledger's, of a question that came later."""
+    looks = key_of("monday", "alice", curator.ledger.uid)
+    first = curator.ask(COUNT, analyst="alice", epsilon="0.1", key=looks)
+    second = curator.ask(SUM, analyst="alice", epsilon="0.1", key="monday")
+    assert second.id == looks
+    assert curator.ask(COUNT, analyst="alice", epsilon="0.1", key=looks).id == first.id

@@ -14,13 +14,10 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import bindparam, select
-
 from discreet.curator.asking import Asking
 from discreet.curator.combine import combined
 from discreet.curator.found import PREFIX, charged_words, found_record_of, searched_info
 from discreet.curator.kept import Kept
-from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.values import Charge, Claim, Done, Pending
@@ -122,23 +119,18 @@ def key_of(key: str | None, who: str, ledger: str) -> str:
 
 _LISTED = re.compile(rf"[0-9a-f]{{12}}|(?!{PREFIX})[0-9A-Za-z_-]{{1,55}}-[0-9a-f]{{8}}")
 """The names that questions of analysts have in a ledger."""
-_OWN = (
-    select(t.question.c.seq)
-    .where(t.question.c.key == bindparam("asked"))
-    .where(t.question.c.analyst == bindparam("who"))
-)
 
 
 def named_in(ledger: Ledger, key: str | None, who: str) -> str:
     """The name of an asking in a ledger: what an analyst is shown of an own one serves, too.
 
     So she can go on with a question that waits, also if she gave it no key. Whether others have
-    such a name makes no difference.
+    such a name makes no difference; and a key that she has used stays the name of what it named.
     """
-    may_be_listed = who != OWNER and key is not None and _LISTED.fullmatch(key)
-    if may_be_listed and ledger.glance(_OWN, asked=key, who=who):
-        return str(key)
-    return key_of(key, who, ledger.uid)
+    named = key_of(key, who, ledger.uid)
+    if who == OWNER or key is None or not _LISTED.fullmatch(key):
+        return named
+    return key if ledger.is_own(key, who) and not ledger.is_own(named, who) else named
 
 
 @dataclass(frozen=True, slots=True)

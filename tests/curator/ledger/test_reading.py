@@ -20,6 +20,7 @@ CALLS = {
     "glance": lambda ledger: ledger.glance(LEDGER),
     "head": lambda ledger: ledger.head,
     "is_near": lambda ledger: ledger.is_near,
+    "is_own": lambda ledger: ledger.is_own("a", "ann"),
     "paid": lambda ledger: ledger.paid("a", "alice", before=99),
     "parts": lambda ledger: ledger.parts(),
     "pending": lambda ledger: ledger.pending,

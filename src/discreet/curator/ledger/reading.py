@@ -22,6 +22,7 @@ from discreet.curator.ledger.statements import (
     HEAD,
     LARGEST,
     LEDGER,
+    OWN,
     QUESTIONS,
     RESERVED,
     SCHEMA,
@@ -62,6 +63,10 @@ class Reading(ABC):
             on = Writing(self._database, cursor)
             known = on.question(key)
             return None if known is None or known["state"] != "done" else on.done(known, "")
+
+    def is_own(self, key: str, analyst: str) -> bool:
+        """Whether an asking of this name is an analyst's."""
+        return bool(self.glance(OWN, asked=key, who=analyst))
 
     def paid(self, canon: str, analyst: str, *, before: int) -> list[Done]:
         """The answers to a question that an analyst has paid for and that were there before an

@@ -76,6 +76,11 @@ ASKED = (
     .where(t.question.c.analyst == bindparam("who"))
     .order_by(t.question.c.size, t.question.c.seq.desc())
 )
+OWN = (
+    select(t.question.c.seq)
+    .where(t.question.c.key == bindparam("asked"))
+    .where(t.question.c.analyst == bindparam("who"))
+)
 ASKED_BEFORE = (
     select(t.question.c.seq)
     .where(t.question.c.canon == bindparam("asked"))
