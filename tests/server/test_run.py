@@ -101,9 +101,25 @@ def test_tls(service, tmp_path):
     assert (config.ssl_certfile, config.ssl_keyfile) == tuple(files.values())
 
 
-def test_run_says_where_and_lets_go(service, monkeypatch):
-    told = []
-    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: told.append(sockets[0]))
-    running.run(service, started=told.append)
+def stopping(told):
+    """Who is told of an address, and stops the server with a signal: it is ready for one."""
+
+    def started(address):
+        told.append(address)
+        assert callable(signal.getsignal(signal.SIGTERM)), "a signal would kill it"
+        signal.raise_signal(signal.SIGTERM)
+
+    return started
+
+
+def test_run_says_where_once_it_serves_and_lets_go(service, monkeypatch):
+    told, listening = [], []
+    inner = uvicorn.Server.run
+    monkeypatch.setattr(
+        uvicorn.Server,
+        "run",
+        lambda self, sockets: (listening.extend(sockets), inner(self, sockets)),
+    )
+    running.run(service, started=stopping(told))
     assert told[0].startswith("http://127.0.0.1:")
-    assert told[1].fileno() == -1
+    assert listening[0].fileno() == -1

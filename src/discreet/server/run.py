@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.cores import any_core, staying
@@ -161,14 +162,11 @@ def run(service: Service, *, started: Callable[[str], None] = lambda _: None) ->
 
     Args:
         service: what is served; it is closed in the end.
-        started: told the address once it listens.
+        started: told the address once it serves.
     """
-    listening = bound(service.settings)
-    started(address_of(service.settings, listening))
-    try:
-        run_here(service, listening)
-    finally:
-        listening.close()
+    with bound(service.settings) as listening:
+        address = address_of(service.settings, listening)
+        run_here(service, listening, started=partial(started, address))
 
 
 def run_here(
