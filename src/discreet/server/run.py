@@ -133,9 +133,8 @@ def server_around(
         guard, log_level="error", access_log=False, server_header=False, date_header=False,
         proxy_headers=False, lifespan="on", timeout_keep_alive=75, ws="none",
         timeout_graceful_shutdown=_GRACE, limit_concurrency=settings.part(_CONNECTIONS),
-        backlog=_CONNECTIONS,
-        http=connections_of(settings, lane, counted), h11_max_incomplete_event_size=32 * 1024,
-        **_tls(settings),
+        backlog=_CONNECTIONS, http=connections_of(settings, lane, counted, guard),
+        h11_max_incomplete_event_size=32 * 1024, **_tls(settings),
     )  # fmt: skip
 
     class Stopping(uvicorn.Server):
