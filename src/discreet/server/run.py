@@ -69,7 +69,8 @@ def bound(settings: Settings) -> socket.socket:
     except OSError as error:
         made.close()
         problem = f"cannot be listened at ({error.strerror}); choose another with --port"
-        raise ParameterError("address", f"{server.host}:{server.port}", problem) from None
+        where = f"{server.host}:{server.port}"
+        raise ParameterError("address", where, problem, "nothing is served") from None
     return made
 
 
