@@ -56,18 +56,22 @@ class ParameterError(DiscreetError, ValueError):
     Attributes:
         name: the parameter, as the caller writes it.
         value: what was given (parameters are public); None where nothing was.
+        ending: what became of it.
     """
 
-    def __init__(self, name: str, value: object, problem: str) -> None:
+    def __init__(
+        self, name: str, value: object, problem: str, ending: str = "nothing was released"
+    ) -> None:
         self.name = name
         self.value = value
         self.problem = problem
+        self.ending = ending
         shown = _shown(value)
         got = "" if value is None else f", got {shown}"
-        super().__init__(f"{name} {problem}{got}; nothing was released")
+        super().__init__(f"{name} {problem}{got}; {ending}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.name, self.value, self.problem)
+        return type(self), (self.name, self.value, self.problem, self.ending)
 
 
 def _shown(value: object) -> str:

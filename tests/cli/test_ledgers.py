@@ -90,7 +90,10 @@ def test_verify_and_head(asked, run):
     assert found.startswith("Intact: ")
     head = run("ledger", "head", "policy.toml").stdout.strip()
     assert head in found
-    run("ledger", "verify", "policy.toml", "--head", head)
+    number, _, only = head.partition(":")
+    for said in (head, only):
+        found = run("ledger", "verify", "policy.toml", "--head", said).stdout
+        assert f"The exported head is that of entry {number}." in found
     told = json.loads(run("ledger", "verify", "staff.ledger", "--json").stdout)
     assert told["intact"] is True
     assert told["head"] == head
@@ -99,6 +102,8 @@ def test_verify_and_head(asked, run):
     run("ledger", "verify", "policy.toml", "--head", "nonsense", code=2)
     problem = run("ledger", "verify", "policy.toml", "--head", f"3:{'a' * 64}", code=1).stderr
     assert "not in this ledger" in problem
+    problem = run("ledger", "verify", "policy.toml", "--head", "a" * 64, code=1).stderr
+    assert "no entry of this ledger has the exported hash aaaaaaaaaaaa" in " ".join(problem.split())
 
 
 def test_verify_finds_a_change(asked, run):

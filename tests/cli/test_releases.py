@@ -28,6 +28,14 @@ def test_show_by_id_by_its_beginning_and_by_file(stored, run):
     assert run("show", "record.json").stdout == found
 
 
+def test_an_entry_whose_number_is_not_told_is_named_by_its_hash(stored, run):
+    record = json.loads(run("show", "3f2a", *OF, "--json").stdout)
+    (stored / "shown.json").write_text(json.dumps({**record, "entry": 0}))
+    found = " ".join(run("show", "shown.json").stdout.split())
+    assert f"in entry with the hash {record['head']} of the ledger" in found
+    assert "entry 0" not in found
+
+
 def test_an_answer_that_was_somebody_elses(stored, run):
     run("ask", "policy.toml", BY_DEPARTMENT, "--epsilon", "0.5", "--as", "bob", "--key", "b0b0")
     assert "Fire" in run("show", "b0b0", *OF).stdout

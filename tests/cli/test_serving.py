@@ -90,6 +90,7 @@ def test_a_port_that_is_none_makes_nothing(port, tmp_path, monkeypatch):
         (["new.toml", "--demo"], "or --demo must be said"),
         (["new.toml", "--certificate", "c.pem"], "goes with"),
         (["new.toml", "--host", "0.0.0.0"], "in clear"),
+        (["new.toml", "--host", "0.0.0.0"], "got '0.0.0.0'; nothing is served"),
         (["new.toml", "--processes", "0"], "at least 1"),
         (["new.toml", "--processes", "3"], "at most half the policy's workers, 4"),
     ],

@@ -156,6 +156,12 @@ def test_a_registry_gets_everything_but_the_analyst(publisher, title):
     assert valid(told, "registry")
 
 
+def test_a_registry_gets_no_number_of_an_entry_where_only_its_hash_is_told():
+    told = replace(record(), entry=0).to_registry()
+    assert (told["ledger_entry"], told["ledger_head"]) == (None, "3af1" * 16)
+    assert valid(told, "registry")
+
+
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda one: type(one).__name__)
 def test_a_registry_gets_exact_parameters_and_every_field_is_explained(guarantee):
     told = record(make(("count",), (), ((1,),), guarantee=guarantee)).to_registry()

@@ -1,6 +1,7 @@
 """The page: self-contained, harmless whatever people wrote, and readable by everybody."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -95,6 +96,16 @@ def test_the_page_says_everything_a_reader_needs():
     ):
         assert words in page.text, words
     assert "dave" not in page.text
+
+
+def test_without_its_number_an_entry_is_named_by_its_hash():
+    whole, page = (harmless(report(replace(record(), entry=entry))) for entry in (17, 0))
+    assert f"discreet ledger verify policy.toml --head 17:{'3af1' * 16} ." in whole.text
+    assert "entry 0" not in page.text
+    assert "Ledger" not in page.text
+    assert "0:" + "3af1" * 16 not in page.text
+    assert f"The hash of this entry is {'3af1' * 16} " in page.text
+    assert f"discreet ledger verify policy.toml --head {'3af1' * 16} ." in page.text
 
 
 def test_the_page_is_accessible():

@@ -80,3 +80,5 @@ def test_widths_are_terminal_columns():
     assert shortened("abc", 3) == "abc"
     assert visible("a\u00a0b") == "a b"
     assert visible("\u202egnp\u200b\n") == "\\u202egnp\\u200b\\n"
+    for letter in "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069":
+        assert visible(f"a{letter}b") == f"a\\u{ord(letter):04x}b"

@@ -298,9 +298,29 @@ def test_a_head_that_is_too_long(server):
 )  # fmt: skip
 def test_another_host_is_refused(server, host):
     """A page elsewhere whose name was made to point here does not get in."""
-    answer = sent(server, head(server, host=host))
-    assert answer.status == 400
-    fine(answer, 400, "malformed") if "json" in answer.headers["content-type"] else None
+    fine(sent(server, head(server, host=host)), 400, "malformed")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"Host: 127.0.0.1\r\nHost: 127.0.0.1", b"Host: 127.0.0.1\r\nContent-Length: -1",
+     b"Host: 127.0.0.1\r\nno header", b"Host: 127.0.0.1\r\nTransfer-Encoding: gzip"],
+)  # fmt: skip
+def test_what_the_parser_refuses_has_the_usual_form(server, said):
+    answer = fine(sent(server, b"GET /health/live HTTP/1.1\r\n" + said + b"\r\n\r\n"), 400)
+    assert answer.json["error"] == "malformed"
+    assert answer.headers["connection"] == "close"
+    fine(sent(server, b"nonsense\r\n\r\n"), 400, "malformed")
+    alive(server)
+
+
+def test_one_connection_too_many_is_told_in_the_usual_form(server, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(server.server.config, "limit_concurrency", 1)
+        for asked in (head(server), head(server, "POST /api/ask HTTP/1.1", "Content-Length: 2")):
+            answer = fine(sent(server, asked + b"{}"), 503, "busy")
+            assert answer.headers["retry-after"] == "1"
+    alive(server)
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8080"])

@@ -3,6 +3,8 @@
 import asyncio
 import signal
 import socket
+import threading
+import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,7 +13,7 @@ import uvicorn
 from tests.server.running import prepared
 
 from discreet.curator.policy.model import Server
-from discreet.errors import ParameterError
+from discreet.errors import LedgerError, ParameterError
 from discreet.server import run as running
 from discreet.server.run import address_of, bound, server_of, stop
 from discreet.server.service import Service
@@ -80,8 +82,59 @@ def test_a_second_signal_cuts_it_short(service):
     server = server_of(service)
     server.config.app.running = 1
     server.handle_exit(signal.SIGTERM, None)
+    assert not server.should_exit
     server.handle_exit(signal.SIGTERM, None)
     assert server.should_exit
+    assert server.force_exit
+    assert not server._captured_signals  # the process ends with 0, not by the signal
+
+
+def test_a_stop_that_is_cut_short_waits_for_nobody(service, monkeypatch):
+    """With a connection that stays and a request that never ends; the ledger is closed."""
+    left = []
+    monkeypatch.setattr(running.os, "_exit", left.append)
+
+    def started(address):
+        signal.raise_signal(signal.SIGTERM)
+        host, port = address.removeprefix("http://").split(":")
+        open_ones.append(socket.create_connection((host, int(port))))
+        open_ones[0].sendall(b"GET /health/live HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n")
+        threading.Timer(0.5, signal.raise_signal, (signal.SIGTERM,)).start()
+
+    open_ones, inner = [], uvicorn.Server.run
+
+    def run(self, sockets):
+        self.config.app.running = 1
+        inner(self, sockets)
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    began = time.monotonic()
+    try:
+        running.run(service, started=started)
+    finally:
+        for one in open_ones:
+            one.close()
+    assert time.monotonic() - began < 5
+    assert not left
+    with pytest.raises(LedgerError, match="closed"):
+        _ = service.ledger.head
+
+
+def test_what_does_not_end_after_a_second_signal_is_left(service, monkeypatch):
+    left = []
+    monkeypatch.setattr(running.os, "_exit", left.append)
+    monkeypatch.setattr(running, "_CUT", 0.01)
+
+    def run(self, sockets):
+        for _ in range(3):
+            self.handle_exit(signal.SIGTERM, None)
+        until = time.monotonic() + 10
+        while not left and time.monotonic() < until:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    running.run(service)
+    assert left == [0]
 
 
 def test_limits_and_silence(service):
@@ -101,9 +154,25 @@ def test_tls(service, tmp_path):
     assert (config.ssl_certfile, config.ssl_keyfile) == tuple(files.values())
 
 
-def test_run_says_where_and_lets_go(service, monkeypatch):
-    told = []
-    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: told.append(sockets[0]))
-    running.run(service, started=told.append)
+def stopping(told):
+    """Who is told of an address, and stops the server with a signal: it is ready for one."""
+
+    def started(address):
+        told.append(address)
+        assert callable(signal.getsignal(signal.SIGTERM)), "a signal would kill it"
+        signal.raise_signal(signal.SIGTERM)
+
+    return started
+
+
+def test_run_says_where_once_it_serves_and_lets_go(service, monkeypatch):
+    told, listening = [], []
+    inner = uvicorn.Server.run
+    monkeypatch.setattr(
+        uvicorn.Server,
+        "run",
+        lambda self, sockets: (listening.extend(sockets), inner(self, sockets)),
+    )
+    running.run(service, started=stopping(told))
     assert told[0].startswith("http://127.0.0.1:")
-    assert told[1].fileno() == -1
+    assert listening[0].fileno() == -1

@@ -109,6 +109,28 @@ def test_who_is_left_alone_stops(tmp_path):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_stop_does_not_wait_for_who_is_stuck(tmp_path, monkeypatch, signals):
+    """One that is suspended is killed: after the longest stop, or soon after a second signal."""
+    monkeypatch.setattr(several, "longest_stop", lambda _: 1.0 if signals == 1 else 1000.0)
+    monkeypatch.setattr(several, "_CUT", 1.0)
+    place = Place.at(tmp_path, total=1, deadline=0.1)
+    path = place.folder / "policy.toml"
+    server = replace(read_policy(path).server, port=0, workers=4)
+    began = []
+
+    def stuck(_):
+        os.kill(workers(os.getpid())[0], signal.SIGSTOP)
+        began.append(time.monotonic())
+        for _ in range(signals):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    run_several(path, Settings(server, processes=2), started=stuck)
+    assert time.monotonic() - began[0] < 15
+    assert not workers(os.getpid())
+
+
 @pytest.mark.parametrize("when", ["between two starts", "in the middle of one"])
 def test_a_stop_while_processes_are_started_is_a_stop(tmp_path, monkeypatch, when):
     """Those that run end by themselves; none is started with a socket that is closed."""

@@ -174,7 +174,7 @@ def verify(
     where: Where,
     head: Annotated[
         str | None,
-        typer.Option("--head", metavar="N:HASH", help="One that was exported before."),
+        typer.Option("--head", metavar="[N:]HASH", help="One that was exported before."),
     ] = None,
     as_json: o.Json = False,  # noqa: FBT002
 ) -> None:
@@ -182,6 +182,8 @@ def verify(
 
     Exit code 4: there is no ledger, or it cannot be opened: it has to lie, with its head file,
     where it can be written.
+
+    A hash alone, as a report may have it, is looked for in all entries.
 
     Example: [bold]discreet ledger verify policy.toml[/bold]
     """
@@ -209,6 +211,8 @@ def verify(
         access = f", {found.access} about who is let in" if found.access else ""
         words = f"{found.entries} entries, {found.questions} questions{waiting}{access}."
         typer.echo(f"Intact: {words}")
+        if found.exported is not None:
+            typer.echo(f"The exported head is that of entry {found.exported}.")
         typer.echo(f"head {found.head}")
     if problem is not None:
         if not as_json:

@@ -123,10 +123,11 @@ def _provenance(record: Record) -> str:
 
     part = f", block {record.block}" if record.block else ""
     who = record.analyst or "the owner"
+    entry = str(record.entry) if record.entry else f"with the hash {record.head}"
     words = (
         f"Release {record.id}: {record.dataset}{part}, data version {record.data_version}, policy "
-        f"version {record.policy_version}; asked by {who}; {record.cost}, in entry {record.entry} "
-        f"of the ledger; {record.software}."
+        f"version {record.policy_version}; asked by {who}; {record.cost}, in entry {entry} of the "
+        f"ledger; {record.software}."
     )
     return visible(words)
 

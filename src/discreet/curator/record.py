@@ -56,7 +56,7 @@ class Record:
         data_version: the owner's name for the data that answered.
         policy_version: which of the owner's policies was in force.
         policy_fingerprint: a hash of that policy.
-        entry: the number of the ledger's entry.
+        entry: the number of the ledger's entry; 0 where it is not for the reader, who has its hash.
         head: the hash of that entry, 64 hexadecimal digits.
         analyst: who asked.
         software: what computed it, such as "discreet 0.1.0".
@@ -183,7 +183,8 @@ class Record:
         * post_processing: the steps since, which cost nothing.
         * confidence, covers: of the intervals.
         * rows: how many.
-        * policy_version, policy_fingerprint, ledger_entry, ledger_head: to verify it by.
+        * policy_version, policy_fingerprint, ledger_entry, ledger_head: to verify it by; the
+          number of the entry is None where only its hash is for the reader.
         * software: what computed it.
         """
         release = self.release
@@ -219,7 +220,7 @@ class Record:
             "rows": len(release),
             "policy_version": self.policy_version,
             "policy_fingerprint": self.policy_fingerprint,
-            "ledger_entry": self.entry,
+            "ledger_entry": self.entry or None,
             "ledger_head": self.head,
             "software": self.software,
         }

@@ -384,12 +384,13 @@ def _covers(release: Release) -> str:
 def _provenance(record: Record) -> str:
     release = record.release
     block = () if record.block is None else (("Block of data", record.block),)
+    entry = (("Ledger", f"entry {record.entry}"),) if record.entry else ()
     facts = (
         ("Dataset", f"{record.dataset}, version {record.data_version}"),
         *block,
         ("Budget", f"{record.cost}, charged to “{record.family}”"),
         ("Policy", f"version {record.policy_version}, fingerprint {record.policy_fingerprint}"),
-        ("Ledger", f"entry {record.entry}"),
+        *entry,
         ("Software", record.software),
         ("Asked", f"{release.asked_at:%Y-%m-%d %H:%M:%S} UTC"),
         ("Record", record.id),
@@ -406,10 +407,12 @@ def _cite(record: Record, title: str, publisher: str) -> str:
         f"{who}{sentence(_safe(title))} Record {_safe(record.id)}, "
         f"{record.release.asked_at:%Y-%m-%d}; {_safe(record.software)}."
     )
-    head = f"{record.entry}:{record.head}"
+    head, named = f"{record.entry}:{record.head}", "head after"
+    if not record.entry:  # its number is not for everybody; the hash alone finds it
+        head, named = record.head, "hash of"
     return _paragraph(f"Cite as: {cited}") + _paragraph(
         "Every release is an entry in a ledger in which each entry contains the hash of the one "
-        f"before. The head after this entry is <code>{_safe(head)}</code>. Whoever holds the "
-        "ledger can show with <code>discreet ledger verify</code> that nothing up to this entry "
-        "was changed, left out or put in afterwards."
+        f"before. The {named} this entry is <code>{_safe(head)}</code>. Whoever holds the ledger "
+        "and its policy can show that nothing up to this entry was changed, left out or put in "
+        f"afterwards: <code>discreet ledger verify policy.toml --head {_safe(head)}</code>."
     )

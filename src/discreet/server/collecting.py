@@ -36,6 +36,7 @@ import binascii
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Query, Request, Response
@@ -368,14 +369,12 @@ def run_collecting(
     Args:
         store: of the survey; it is closed in the end.
         settings: where to listen.
-        started: told the address once it listens.
+        started: told the address once it serves.
     """
-    listening = bound(settings)
-    started(address_of(settings, listening))
-    try:
-        server_around(collecting_app(store, settings), settings).run(sockets=[listening])
-    finally:
-        listening.close()
+    with bound(settings) as listening:
+        told = partial(started, address_of(settings, listening))
+        app = collecting_app(store, settings)
+        server_around(app, settings, started=told).run(sockets=[listening])
 
 
 @contextmanager

@@ -7,6 +7,9 @@ first byte, or from the beginning of the connection. A body that is slow is for 
 Between two requests of uvicorn's, `Lane` may answer one: from whole bytes to whole bytes, while
 uvicorn's parser stays where it is. What comes meanwhile is held back. A body that follows its head
 at once is waited for, for a moment; what is not there then is no request for the lane.
+
+What uvicorn refuses by itself (what is no HTTP, and requests of too many connections) is told in
+the one form of all failures.
 Tested by tests/server/test_connections.py
 """
 
@@ -14,13 +17,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import h11
 from fastapi import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from discreet.server.guard import App, Guard
 from discreet.server.lane import Asked, Head, Lane, Part
+from discreet.server.problems import Problem
 from discreet.server.settings import Settings
 
 __all__ = ["Connection", "connections_of"]
@@ -29,6 +34,7 @@ MOST = 128
 """Connections of one address; behind a proxy all come from one, and the proxy has to count."""
 _MOMENT = 0.05
 """Seconds in which a body that follows its head at once is there."""
+_UNREADABLE = "the request is no HTTP that can be read in one way; nothing was charged"
 
 
 class Connection(H11Protocol):
@@ -39,8 +45,10 @@ class Connection(H11Protocol):
         most: connections that one address may have; None for any number.
         lane: what answers most requests; None where nothing does.
         counted: told how many connections there are, whenever that changes; None for nobody.
+        guard: knows the form of a refusal; None for uvicorn's own.
     """
 
+    guard: Guard | None = None
     slowest: float = 10.0
     most: int | None = MOST
     lane: Lane | None = None
@@ -49,6 +57,41 @@ class Connection(H11Protocol):
     _moment: asyncio.TimerHandle | None = None
     _before: Head | None = None
     _held, _last, _asking = b"", False, False
+    _most_at_once: int | None = None
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        if self.guard is not None:  # which refuses, instead of uvicorn
+            self._most_at_once, self.limit_concurrency = self.limit_concurrency, None
+
+    @property
+    def app(self) -> App:
+        """What answers the next request."""
+        if self.guard is not None and self._is_crowded():
+            return self.guard.crowded
+        return self._app
+
+    @app.setter
+    def app(self, app: App) -> None:
+        self._app = app
+
+    def _is_crowded(self) -> bool:
+        """Whether there are more connections than this server has."""
+        most = self._most_at_once if self.guard is not None else self.limit_concurrency
+        return most is not None and max(len(self.connections), len(self.tasks)) >= most
+
+    def send_400_response(self, msg: str) -> None:
+        """Tell that what came is no HTTP, and end the connection."""
+        if self.guard is None:
+            super().send_400_response(msg)
+            return
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            problem = Problem("malformed", _UNREADABLE)
+            headers, body = self.guard.refused(problem)
+            first = h11.Response(status_code=problem.status, headers=headers, reason=b"Bad Request")
+            for event in (first, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait, unless there are too many of this address."""
@@ -89,13 +132,13 @@ class Connection(H11Protocol):
 
     def _is_between(self) -> bool:
         """Whether uvicorn waits for a request, would take it, and has nothing of it yet."""
-        conn, most = self.conn, self.limit_concurrency
+        conn = self.conn
         return (
             conn.their_state is h11.IDLE
             and conn.our_state is h11.IDLE
             and not conn.trailing_data[0]
             and not self.flow.write_paused
-            and (most is None or max(len(self.connections), len(self.tasks)) < most)
+            and not self._is_crowded()
         )
 
     def _take(self, data: bytes) -> None:
@@ -193,7 +236,10 @@ class Connection(H11Protocol):
 
 
 def connections_of(
-    settings: Settings, lane: Lane | None = None, counted: Callable[[int], None] | None = None
+    settings: Settings,
+    lane: Lane | None = None,
+    counted: Callable[[int], None] | None = None,
+    guard: Guard | None = None,
 ) -> type[Connection]:
     """Connections under the limits of a server.
 
@@ -201,8 +247,10 @@ def connections_of(
         settings: its limits.
         lane: what answers most requests; None where nothing does.
         counted: told how many there are, whenever that changes; None for nobody.
+        guard: knows the form of a refusal; None for uvicorn's own.
     """
     most = None if settings.behind_proxy else settings.part(MOST)
     told = None if counted is None else staticmethod(counted)
-    own = {"slowest": settings.slowest_body, "most": most, "lane": lane, "counted": told}
+    own: dict[str, Any] = {"most": most, "lane": lane, "counted": told, "guard": guard}
+    own["slowest"] = settings.slowest_body
     return type("Connection", (Connection,), own)

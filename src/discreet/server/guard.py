@@ -42,6 +42,7 @@ _ONCE = (
 """Headers of which a second one would be read by one and not by another."""
 _DEEPEST, _DIGITS = 32, 400
 _STOPPING = "this server is stopping; nothing was charged"
+_CROWDED = "there are too many connections at once; nothing was charged"
 _FAILED = "something failed, and the data owner can see what"
 _LARGE = f"a request may have at most {LONGEST_BODY:,} bytes"
 _POLICY = (
@@ -131,6 +132,15 @@ class Guard:
         names = {name.lower() for name, _ in found}
         found += [one for one in self._headers if one[0] not in names]
         return found
+
+    def refused(self, problem: Problem) -> tuple[list[tuple[bytes, bytes]], bytes]:
+        """The headers and the body of a refusal, with which the connection ends."""
+        headers, body = _told(problem)
+        return self.dressed(headers), body
+
+    async def crowded(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Refuse a request, as an application, because there are too many connections."""
+        await _tell(Problem("busy", _CROWDED, headers={"Retry-After": "1"}), send, self.dressed)
 
     def is_called(self, host: bytes) -> bool:
         """Whether what a request says of its host is a name of this server."""
@@ -250,12 +260,22 @@ def _deeper(value: object, most: int) -> bool:
     return most == 0 or any(_deeper(one, most - 1) for one in inner)
 
 
-async def _tell(problem: Problem, send: Send) -> None:
+def _told(problem: Problem) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """The headers and the body of a refusal."""
     body = json.dumps(problem.told()).encode()
     headers = {
         "content-type": "application/json", "content-length": str(len(body)),
         "connection": "close", **{k.lower(): v for k, v in problem.headers.items()},
     }  # fmt: skip
-    told = [(k.encode(), v.encode()) for k, v in headers.items()]
-    await send({"type": "http.response.start", "status": problem.status, "headers": told})
+    return [(k.encode(), v.encode()) for k, v in headers.items()], body
+
+
+async def _tell(
+    problem: Problem,
+    send: Send,
+    dress: Callable[[list[tuple[bytes, bytes]]], list[tuple[bytes, bytes]]] = list,
+) -> None:
+    headers, body = _told(problem)
+    told = {"status": problem.status, "headers": dress(headers)}
+    await send({"type": "http.response.start", **told})
     await send({"type": "http.response.body", "body": body})

@@ -3,18 +3,21 @@
 A stop begins with `/health/ready` saying 503, and nothing more is begun; requests that are being
 answered are waited for, up to the longest deadline; then nothing is listened to any more. What does
 not end by then stays charged, and goes on when it is asked again under its key. A second signal
-cuts that short.
+cuts that short: nobody is waited for any more, and what does not end within a second is left as
+by a crash, which the ledger survives. The process ends with 0 either way.
 Tested by tests/server/test_run.py
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.cores import any_core, staying
@@ -33,6 +36,7 @@ __all__ = [
     "address_of",
     "bound",
     "in_thread",
+    "longest_stop",
     "run",
     "run_here",
     "server_around",
@@ -42,6 +46,8 @@ __all__ = [
 
 _GRACE = 10
 """Seconds beyond the longest deadline that a stop waits."""
+_CUT = 1.0
+"""Seconds that a process has to end after a second signal."""
 _PAUSE = 0.01
 _GARBAGE = 10_000
 """New objects after which those are looked through that may be garbage."""
@@ -63,7 +69,8 @@ def bound(settings: Settings) -> socket.socket:
     except OSError as error:
         made.close()
         problem = f"cannot be listened at ({error.strerror}); choose another with --port"
-        raise ParameterError("address", f"{server.host}:{server.port}", problem) from None
+        where = f"{server.host}:{server.port}"
+        raise ParameterError("address", where, problem, "nothing is served") from None
     return made
 
 
@@ -82,6 +89,7 @@ def server_of(
     *,
     counted: Callable[[int], None] | None = None,
     started: Callable[[], None] = lambda: None,
+    cut: Callable[[], None] = lambda: None,
 ) -> uvicorn.Server:
     """The server of a curator, ready to run.
 
@@ -90,11 +98,12 @@ def server_of(
         together: where it meets the other processes of the same server; None if there are none.
         counted: told how many connections there are, whenever that changes.
         started: told once it listens.
+        cut: told that a stop is cut short.
     """
     guard = make_app(service, together)
     return server_around(
-        guard, service.settings, lane=guard.lane, counted=counted, started=started
-    )  # fmt: skip
+        guard, service.settings, lane=guard.lane, counted=counted, started=started, cut=cut
+    )
 
 
 def server_around(
@@ -104,6 +113,7 @@ def server_around(
     lane: Lane | None = None,
     counted: Callable[[int], None] | None = None,
     started: Callable[[], None] = lambda: None,
+    cut: Callable[[], None] = lambda: None,
 ) -> uvicorn.Server:
     """A server, ready to run: with limits of its own, and a stop that lets requests end.
 
@@ -113,30 +123,35 @@ def server_around(
         lane: what answers most requests before the guard; None where nothing does.
         counted: told how many connections there are, whenever that changes.
         started: told once it listens.
+        cut: told that a stop is cut short.
     """
     import uvicorn  # noqa: PLC0415 - only who serves needs it
 
     from discreet.server.connections import connections_of  # noqa: PLC0415
 
-    server = settings.server
-    longest = int(server.deadlines[-1]) + _GRACE
-    tls: dict[str, Any] = {}
-    if server.certificate is not None and server.private_key is not None:
-        tls = {"ssl_certfile": server.certificate, "ssl_keyfile": server.private_key}
+    longest = int(settings.server.deadlines[-1]) + _GRACE
     config = uvicorn.Config(
         guard, log_level="error", access_log=False, server_header=False, date_header=False,
-        proxy_headers=False, lifespan="on", timeout_keep_alive=75, ws="none", **tls,
+        proxy_headers=False, lifespan="on", timeout_keep_alive=75, ws="none",
         timeout_graceful_shutdown=_GRACE, limit_concurrency=settings.part(_CONNECTIONS),
-        backlog=_CONNECTIONS,
-        http=connections_of(settings, lane, counted), h11_max_incomplete_event_size=32 * 1024,
+        backlog=_CONNECTIONS, http=connections_of(settings, lane, counted, guard),
+        h11_max_incomplete_event_size=32 * 1024, **_tls(settings),
     )  # fmt: skip
 
     class Stopping(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: Any) -> None:
+        def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ARG002 - as uvicorn calls it
             if guard.stopping:
-                super().handle_exit(sig, frame)
+                self.should_exit = self.force_exit = True
+                cut()
                 return
             stop(guard, longest)
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().shutdown(sockets)
+            if self.force_exit:  # nobody is waited for, and yet the ledger is closed
+                for one in list(self.server_state.tasks):
+                    one.cancel()
+                await self.lifespan.shutdown()
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -151,9 +166,21 @@ def server_around(
     return Stopping(config)
 
 
+def _tls(settings: Settings) -> dict[str, Any]:
+    server = settings.server
+    if server.certificate is None or server.private_key is None:
+        return {}
+    return {"ssl_certfile": server.certificate, "ssl_keyfile": server.private_key}
+
+
 def stop(guard: Guard, longest: float) -> None:
     """Begin nothing more; what runs has so many seconds."""
     guard.stopping, guard.until = True, time.monotonic() + longest
+
+
+def longest_stop(settings: Settings) -> float:
+    """Seconds within which a server that is told to stop has ended, if nothing keeps it."""
+    return int(settings.server.deadlines[-1]) + 3 * _GRACE  # requests, connections, itself
 
 
 def run(service: Service, *, started: Callable[[str], None] = lambda _: None) -> None:
@@ -161,14 +188,11 @@ def run(service: Service, *, started: Callable[[str], None] = lambda _: None) ->
 
     Args:
         service: what is served; it is closed in the end.
-        started: told the address once it listens.
+        started: told the address once it serves.
     """
-    listening = bound(service.settings)
-    started(address_of(service.settings, listening))
-    try:
-        run_here(service, listening)
-    finally:
-        listening.close()
+    with bound(service.settings) as listening:
+        address = address_of(service.settings, listening)
+        run_here(service, listening, started=partial(started, address))
 
 
 def run_here(
@@ -201,11 +225,19 @@ def run_here(
         started()
 
     before = gc.get_threshold()
+    leaving = threading.Timer(_CUT, os._exit, (0,))
+    leaving.daemon = True
+
+    def cut() -> None:
+        if leaving.ident is None:
+            leaving.start()
+
     try:
         with staying(any_core() if place is None else place):
-            server = server_of(service, together, counted=counted, started=ready)
+            server = server_of(service, together, counted=counted, started=ready, cut=cut)
             server.run(sockets=[listening])
     finally:
+        leaving.cancel()
         gc.set_threshold(*before)
         gc.unfreeze()
 

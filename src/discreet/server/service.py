@@ -44,6 +44,7 @@ from discreet.query.cells import counted
 from discreet.query.plan import Plan
 from discreet.query.stability import number_of_groups
 from discreet.server.forms import Forms
+from discreet.server.health import Health
 from discreet.server.history import answers_before, paid_for
 from discreet.server.problems import Problem, unavailable
 from discreet.server.settings import Settings
@@ -172,7 +173,7 @@ class Service:
             secret = self.settings.secret or policy.server.secret
             self.access = Access.at(self.ledger, secret, clock=clock)
             self._reading, self.changing = threading.Lock(), Changing(self.path)
-            self.forms = Forms()
+            self.forms, self.health = Forms(), Health(self.ledger)
             self._rehearsals: dict[tuple[str, str], Rehearsal] = {}
             self._holding = Holding(policy, self._curator)
             self.ledger.following(policy.fingerprint)
@@ -195,6 +196,7 @@ class Service:
 
     def note(self, fault: BaseException) -> None:
         """Write down for the owner what nobody else is shown."""
+        self.health.noticed(fault)
         with suppress(OSError):
             note_fault(self.ledger, fault)
 

@@ -17,6 +17,7 @@ __all__ = ["LONGEST_BODY", "Settings", "is_loopback"]
 
 LONGEST_BODY = 64 * 1024
 """Bytes that a request may have."""
+_ENDING = "nothing is served"
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -54,12 +55,13 @@ class Settings:
         server = self.server
         if self.processes > max(server.workers // 2, 1):
             problem = f"must be at most half the policy's workers, {server.workers}: each needs two"
-            raise ParameterError("processes", self.processes, problem)
+            raise ParameterError("processes", self.processes, problem, _ENDING)
         if not is_loopback(server.host) and server.certificate is None and not self.behind_proxy:
             raise ParameterError(
                 "host", server.host,
                 "is not this machine, and without TLS keys and answers would travel in clear; say "
                 "--certificate and --private-key, or --behind-proxy if TLS ends at a proxy",
+                _ENDING,
             )  # fmt: skip
         return self
 

@@ -7,13 +7,15 @@ and "one question at a time" are counted in common (`discreet.server.together`);
 lines and connections are divided among the processes.
 
 One that dies is started again; what it was asked stays charged, and goes on under its key at
-another. A stop is handed on to all, and waited for. If the first process dies, the others hear
-that its pipe has ended, and stop by themselves.
+another. A stop is handed on to all, and waited for, as long as it may take; who has not ended by
+then, or soon after a second signal, is killed, and what it was asked stays charged. If the first
+process dies, the others hear that its pipe has ended, and stop by themselves.
 Tested by tests/server/test_several.py
 """
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import signal
@@ -30,7 +32,7 @@ from typing import Any
 from discreet.engines.cores import any_core
 from discreet.errors import ParameterError
 from discreet.server.dividing import AWAY, Listening, Shares
-from discreet.server.run import address_of, bound, run_here
+from discreet.server.run import address_of, bound, longest_stop, run_here
 from discreet.server.service import Service
 from discreet.server.settings import Settings
 from discreet.server.together import Together
@@ -41,6 +43,9 @@ _TRIES = 5
 """So many processes in a row may end before they are ready, where none is ready."""
 _PAUSE = 0.2
 """Seconds until one that ended is started again; up to 32 times as many if it was not ready."""
+
+_CUT = 3.0
+"""Seconds after a second signal until those are killed that are still there."""
 
 
 def run_several(
@@ -89,6 +94,7 @@ class _Crew:
         self._workers: list[_Worker] = []
         self._due: list[tuple[float, int]] = []
         self._stopping = self._asked = False  # told to stop, and by somebody
+        self._until = math.inf  # then those are killed that have not stopped
         self._starting = False
         self._failed = 0
 
@@ -147,6 +153,8 @@ class _Crew:
             if one.process.exitcode is not None:
                 self._ended(one)
         now = time.monotonic()
+        for one in self._workers if now > self._until else ():
+            one.process.kill()
         ripe = [place for due, place in self._due if due <= now]
         self._due = [one for one in self._due if one[0] > now]
         for place in () if self._stopping else ripe:
@@ -167,11 +175,15 @@ class _Crew:
         self._due.append((time.monotonic() + later, one.place))
 
     def _told(self, number: int, _: object) -> None:
+        if self._asked:
+            self._until = min(self._until, time.monotonic() + _CUT)
         self._asked = True
         self._stop(number)
 
     def _stop(self, number: int) -> None:
         """Hand a signal on to all; nothing is started any more."""
+        if not self._stopping:
+            self._until = time.monotonic() + longest_stop(self._given[1])
         self._stopping = True
         self._due.clear()
         if not self._starting:  # which hands it on

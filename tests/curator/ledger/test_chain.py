@@ -102,9 +102,14 @@ def test_a_head_is_read_back(seq, text):
     assert Head.read(f"  {Head(seq, text)}\n") == Head(seq, text)
 
 
+def test_a_hash_alone_is_a_head_without_a_number():
+    assert Head.read(f" {'3a' * 32}\n") == Head(0, "3a" * 32)
+
+
 @pytest.mark.parametrize(
     "wrong",
-    ["", "1", ":", "1:", "-1:" + "0" * 64, "01:" + "0" * 64, "1:" + "g" * 64, "1:" + "0" * 63,
+    ["", "1", ":", "1:", ":" + "0" * 64, "0" * 63, "0" * 65,
+     "-1:" + "0" * 64, "01:" + "0" * 64, "1:" + "g" * 64, "1:" + "0" * 63,
      "1:" + "A" * 64, "1" * 30 + ":" + "0" * 64, "١:" + "0" * 64],
 )  # fmt: skip
 def test_wrong_heads_are_refused(wrong):

@@ -45,6 +45,15 @@ def test_every_exported_head_is_found_again(full):
             verified(full, head=wrong)
 
 
+def test_an_entry_is_found_by_its_hash(full):
+    for entry in full.entries():
+        assert verified(full, head=Head(0, entry.hash)).exported == entry.seq
+    assert verified(full).exported is None
+    for wrong in ("0" * 64, full.head.hash[::-1]):
+        with pytest.raises(LedgerError, match=f"exported hash {wrong[:12]}"):
+            verified(full, head=Head(0, wrong))
+
+
 ASKED = ", ".join(t.question.c.keys()[:-1])
 NEW = "'n', 'd', 'q', 1, 'ann', 'done', NULL, 'x'"
 UNASKED = ", ".join(f"{column} = NULL" for column in t.question.c.keys()[:-1])

@@ -54,6 +54,8 @@ def test_a_release_comes_in_every_form(server, key):
     page = server.get(f"/api/releases/{key}.html")
     assert b"<html" in page.body
     assert "sandbox" in page.headers["content-security-policy"]
+    assert f"--head {record.head}<".encode() in page.body
+    assert b"entry 0" not in page.body
     assert server.get(f"/api/releases/{key}.exe").status == 422
 
 

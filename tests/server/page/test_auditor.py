@@ -121,6 +121,20 @@ def test_a_new_budget_is_among_the_changes(server):
     assert not any("login" in row for row in found)
 
 
+def test_what_an_analyst_wrote_does_not_reorder_the_line(server):
+    """On all pages where others read it: the list, the release, and the owner's overview."""
+    asked = server.ask('SELECT COUNT(*) AS "=1+1\u202egnp.exe\u2066" FROM payroll', epsilon="0.01")
+    assert asked.status == 200
+    pages = ["/ledger", "/releases", f"/releases/{asked.json['id']}"]
+    for name, paths in (("audrey", pages), ("olga", [*pages, "/overview"])):
+        someone = visitor(server, name)
+        for path in paths:
+            page = text(someone.get(path))
+            assert "\\u202egnp.exe\\u2066" in page, path
+            assert "\u202e" not in page, path
+            assert "\u2066" not in page, path
+
+
 def test_older_entries_are_a_page_away(server, monkeypatch):
     monkeypatch.setattr(auditor, "_LISTED", 4)
     olga = visitor(server, "olga")

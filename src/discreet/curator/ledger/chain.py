@@ -36,7 +36,10 @@ __all__ = [
 
 
 class Head(NamedTuple):
-    """The last entry of a log: its number and its hash. It may be published."""
+    """The last entry of a log: its number and its hash. It may be published.
+
+    Where the number is not for everybody it is 0, and the entry is found by its hash.
+    """
 
     seq: int
     hash: str
@@ -46,12 +49,12 @@ class Head(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Head:
-        """Read "17:3af..." back."""
-        found = re.fullmatch(r"(0|[1-9][0-9]{0,17}):([0-9a-f]{64})", text.strip())
+        """Read "17:3af..." back, or the hash alone."""
+        found = re.fullmatch(r"(?:(0|[1-9][0-9]{0,17}):)?([0-9a-f]{64})", text.strip())
         if found is None:
-            problem = "must look like 17:3af..., a number and 64 hexadecimal digits"
+            problem = "must look like 17:3af..., a number and 64 hexadecimal digits, or these alone"
             raise ParameterError("head", text, problem)
-        return cls(int(found[1]), found[2])
+        return cls(int(found[1] or 0), found[2])
 
 
 START = Head(0, "0" * 64)

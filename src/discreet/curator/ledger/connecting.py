@@ -121,6 +121,20 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 @cache
+def outages() -> tuple[type[Exception], ...]:
+    """Of these, and of what a file may raise: those for which no question is to blame."""
+    import sqlite3  # noqa: PLC0415 - with the engine
+
+    from sqlalchemy.exc import OperationalError  # noqa: PLC0415
+
+    try:
+        import psycopg  # noqa: PLC0415 - only a PostgreSQL ledger has it
+    except ImportError:
+        return (OSError, sqlite3.OperationalError, OperationalError)
+    return (OSError, sqlite3.OperationalError, OperationalError, psycopg.OperationalError)
+
+
+@cache
 def unwritten() -> tuple[type[Exception], ...]:
     """What SQLite's driver raises where a statement cannot be, and another way must decide."""
     import sqlite3  # noqa: PLC0415 - with the engine

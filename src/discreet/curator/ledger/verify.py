@@ -65,6 +65,7 @@ class Verified:
         access: entries about who may sign in, and who did.
         people: who were ever admitted.
         keys: that were ever made.
+        exported: the number of the entry whose head was exported before, if one was handed in.
     """
 
     entries: int
@@ -74,6 +75,7 @@ class Verified:
     access: int = 0
     people: int = 0
     keys: int = 0
+    exported: int | None = None
 
 
 def rebuilt(entries: Iterable[Entry], made: Rebuilt | None = None) -> Rebuilt:
@@ -174,19 +176,13 @@ def verified(ledger: Ledger, *, head: Head | None = None) -> Verified:
 
     Args:
         ledger: an open ledger.
-        head: one that was exported before; the log has to contain it.
+        head: one that was exported before; the log has to contain it, anywhere if it has no number.
     """
     _check_parts(ledger.parts())
     before = ledger.policy
     entries, accounts, questions = ledger.everything()
     made = rebuilt(entries)
-    if head is not None and not any(
-        entry.head == head for entry in entries[head.seq - 1 : head.seq]
-    ):
-        raise LedgerError(
-            f"the exported head {head.seq} is not in this ledger: it was changed, or taken back "
-            "to an older state"
-        )
+    exported = None if head is None else _found(head, entries)
     _compare_ledger(entries[:1], ledger.glance(LEDGER))
     _compare_accounts(made, accounts)
     for (seq,) in ledger.glance(STRAY):
@@ -204,7 +200,7 @@ def verified(ledger: Ledger, *, head: Head | None = None) -> Verified:
     last = made.head
     assert last is not None  # noqa: S101 - an open ledger has a first entry
     later, there = ledger.admitted(last.seq)
-    found = Verified(len(entries), len(made.questions), waiting, last)
+    found = Verified(len(entries), len(made.questions), waiting, last, exported=exported)
     access = rebuilt(later, made).access
     compare(access, there)
     return replace(found, access=access.entries, people=len(access.people), keys=len(access.keys))
@@ -231,6 +227,22 @@ def _compare_ledger(first: Sequence[Entry], rows: Sequence[Any]) -> None:
         raise LedgerError("the ledger has another name than its log says: it was changed")
     if version != t.VERSION:
         raise LedgerError(f"the ledger's tables are of version {t.VERSION}, and it says {version}")
+
+
+def _found(head: Head, entries: Sequence[Entry]) -> int:
+    """The number of the entry with an exported head; LedgerError if there is none."""
+    for entry in entries[head.seq - 1 : head.seq] if head.seq else entries:
+        if entry.hash == head.hash:
+            return entry.seq
+    if head.seq:
+        raise LedgerError(
+            f"the exported head {head.seq} is not in this ledger: it was changed, or taken back "
+            "to an older state"
+        )
+    raise LedgerError(
+        f"no entry of this ledger has the exported hash {head.hash[:12]}...: it is of another "
+        "ledger, or this one was changed or taken back to an older state"
+    )
 
 
 def _compare_accounts(made: Rebuilt, accounts: Sequence[Account]) -> None:

@@ -18,6 +18,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet.curator.access import Session
+from discreet.curator.values import visible
 from discreet.errors import DiscreetError
 from discreet.server.identity import check_own, session_of
 from discreet.server.page import assets
@@ -66,11 +67,17 @@ HOME: Mapping[str, str] = {"owner": "/overview", "analyst": "/datasets", "audito
 """Where each role begins."""
 
 
+def _seen(text: str) -> str:
+    """Text that somebody else wrote, with what would reorder or hide it written out."""
+    return "\n".join(visible(line.replace("\t", " ")) for line in text.splitlines())
+
+
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("discreet.server.page"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
+    made.filters["seen"] = _seen
     made.globals["asset"] = assets.address
     made.globals["vega"] = lambda: assets.VEGA.address
     return made

@@ -4,6 +4,11 @@ import { toldOnPage } from "./problems.js";
 
 export const find = (selector, within = document) => within.querySelector(selector);
 
+// Letters that reorder what stands beside them are written out: others wrote some of the text.
+const ORDERING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const seen = (child) => typeof child !== "string" ? child
+  : child.replace(ORDERING, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 export function make(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -11,7 +16,7 @@ export function make(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
     else made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
+  made.append(...children.filter((child) => child !== null && child !== undefined).map(seen));
   return made;
 }
 
