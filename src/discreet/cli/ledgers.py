@@ -24,6 +24,7 @@ from discreet.errors import LedgerError, ParameterError
 if TYPE_CHECKING:
     from discreet.curator.ledger.listing import Line
     from discreet.curator.ledger.values import Account
+    from discreet.curator.ledger.verify import Verified
 
 __all__ = ["app"]
 
@@ -207,17 +208,21 @@ def verify(
             told |= {**asdict(found), "head": str(found.head)}
         typer.echo(json.dumps(told, indent=2))
     elif found is not None:
-        waiting = f", {found.waiting} charged and not answered" if found.waiting else ""
-        access = f", {found.access} about who is let in" if found.access else ""
-        words = f"{found.entries} entries, {found.questions} questions{waiting}{access}."
-        typer.echo(f"Intact: {words}")
-        if found.exported is not None:
-            typer.echo(f"The exported head is that of entry {found.exported}.")
-        typer.echo(f"head {found.head}")
+        _tell_intact(found)
     if problem is not None:
         if not as_json:
             complain(problem)
         raise typer.Exit(FAILED)
+
+
+def _tell_intact(found: Verified) -> None:
+    waiting = f", {found.waiting} charged and not answered" if found.waiting else ""
+    access = f", {found.access} about who is let in" if found.access else ""
+    words = f"{found.entries} entries, {found.questions} questions{waiting}{access}."
+    typer.echo(f"Intact: {words}")
+    if found.exported is not None:
+        typer.echo(f"The exported head is that of entry {found.exported}.")
+    typer.echo(f"head {found.head}")
 
 
 @app.command(cls=Plain)
