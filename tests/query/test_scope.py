@@ -1,5 +1,7 @@
 """Names: tables, subqueries that filter and project, public joins."""
 
+import pickle
+
 import pytest
 from tests.query.example import PEOPLE
 
@@ -189,3 +191,10 @@ def test_suggestions_come_from_what_a_question_may_use():
 
 def test_an_alias_with_the_name_of_a_column_hides_no_column():
     assert where("SELECT COUNT(*) AS age FROM t WHERE age > 3") == expression("age > 3", PEOPLE)
+
+
+def test_a_table_of_which_nothing_is_declared_lists_nothing():
+    with pytest.raises(QueryError, match=r"may use; none is declared\. Nothing") as refused:
+        parse("SELECT SUM(age) FROM t", Schema("t", PerPerson("id"), {}, storage={}))
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (again.column, str(again)) == ("age", str(refused.value))
