@@ -7,7 +7,6 @@ Tested by tests/cli/test_deriving.py
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +17,7 @@ from discreet.cli import options as o
 from discreet.cli.answers import table
 from discreet.cli.errors import WRONG, CommandError
 from discreet.cli.options import spread
+from discreet.cli.printing import hand_out_json, say
 from discreet.cli.releases import Stored
 from discreet.errors import ParameterError, UnsupportedError
 
@@ -115,9 +115,9 @@ def derive(stored: Stored, wanted: Wanted, as_json: o.Json = False) -> None:  # 
     names = list(dict.fromkeys(one.name for one in made_of))
     if as_json:
         told = {"free": True, "charged": None, "of": names, "release": made.to_dict()}
-        typer.echo(json.dumps(told, indent=2, allow_nan=False))
+        hand_out_json(told)
         return
-    typer.echo(f"{table(made)}\n\n{made.explain()}\n{_free(names)}")
+    say(f"{table(made)}\n\n{made.explain()}\n{_free(names)}")
 
 
 @dataclass(frozen=True, slots=True)

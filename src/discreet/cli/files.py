@@ -20,6 +20,7 @@ import typer
 from discreet.cli.answers import Answer, answered, show_answer
 from discreet.cli.errors import warn
 from discreet.cli.options import Cost, Known, Out, pair_of, spread
+from discreet.cli.printing import say
 from discreet.errors import ParameterError, QueryError
 
 if TYPE_CHECKING:
@@ -317,7 +318,7 @@ def _tell_new(file: str, made: OfFile) -> None:
     (account,) = made.accounts().values()
     ledger = Path(made.ledger.address).name
     words = f"made {ledger}: {account.total.said('pure')} in all for the people in this file"
-    typer.secho(words, dim=True, err=True)
+    say(words, dim=True, err=True)
     for name in orphans(file):
         warn(
             f"{name}.ledger lies here, and {name} is gone. If {Path(file).name} is that file under "

@@ -19,6 +19,7 @@ from discreet.cli import options as o
 from discreet.cli.errors import FAILED, Guarded, columns, complain, warn
 from discreet.cli.places import place_of
 from discreet.cli.plain import Plain
+from discreet.cli.printing import hand_out, hand_out_json, say
 from discreet.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def show(
 
         lines = Joins(place.policy.datasets).lines(lines)
     if as_csv:
-        typer.echo(_csv(lines), nl=False)
+        hand_out(_csv(lines))
     elif as_json:
         totals = [
             {"account": one.name, "spent": one.spent.said(one.accounting),
@@ -87,7 +88,7 @@ def show(
             for one in accounts
         ]  # fmt: skip
         told = {"entries": [asdict(line) for line in lines], "totals": totals, "problem": problem}
-        typer.echo(json.dumps(told, indent=2))
+        hand_out_json(told)
     else:
         _printed(lines, accounts, own=analyst is not None)
     if problem is not None and not as_json:
@@ -116,7 +117,7 @@ def _printed(lines: Sequence[Line], accounts: Sequence[Account], *, own: bool) -
     typer.echo()
     for one in accounts:
         words = f"{one.spent.said(one.accounting)} of {one.total.said(one.accounting)} spent"
-        typer.echo(f"{one.name}: {words}{', retired' if one.sealed else ''}")
+        say(f"{one.name}: {words}{', retired' if one.sealed else ''}")
 
 
 def _table(lines: Sequence[Line], *, own: bool) -> list[str]:
@@ -163,10 +164,10 @@ def _row(line: Line, *, own: bool) -> tuple[str, ...]:
         cost = "free"
     from discreet.curator.values import visible  # noqa: PLC0415
 
-    what = visible(" ".join(line.what.split()))
+    what = " ".join(line.what.split())
     when = line.at[:16].replace("T", " ")
-    about = visible(line.dataset)
-    return str(line.entry), when, line.who, what, cost, line.state, line.release[:12], about
+    cells = (when, line.who, what, cost, line.state, line.release[:12], line.dataset)
+    return str(line.entry), *map(visible, cells)
 
 
 @app.command(cls=Plain)

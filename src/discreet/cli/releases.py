@@ -18,6 +18,7 @@ from discreet.cli import options as o
 from discreet.cli.answers import table
 from discreet.cli.options import FIGURES, check_ending, spread
 from discreet.cli.places import place_of
+from discreet.cli.printing import hand_out, hand_out_json, say
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -110,25 +111,22 @@ def show(stored: Stored, as_json: o.Json = False) -> None:  # noqa: FBT002
     """
     found = stored.found()
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+        hand_out_json(found.to_dict())
         return
     release = _release(found)
-    typer.echo(f"{table(release)}\n\n{_release(stored.as_asked(found)).explain()}")
+    say(f"{table(release)}\n\n{_release(stored.as_asked(found)).explain()}")
     if found is not release:
-        typer.echo(_provenance(stored.record()))
+        say(_provenance(stored.record()))
 
 
 def _provenance(record: Record) -> str:
-    from discreet.curator.values import visible  # noqa: PLC0415
-
     part = f", block {record.block}" if record.block else ""
     who = record.analyst or "the owner"
-    words = (
+    return (
         f"Release {record.id}: {record.dataset}{part}, data version {record.data_version}, policy "
         f"version {record.policy_version}; asked by {who}; {record.cost}, in entry {record.entry} "
         f"of the ledger; {record.software}."
     )
-    return visible(words)
 
 
 @spread
@@ -157,7 +155,7 @@ def _saved(output: Path, found: Record | Release, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"saved": str(output), "release": getattr(found, "id", None)}))
     else:
-        typer.echo(f"saved {output}", err=True)
+        say(f"saved {output}", err=True)
 
 
 @spread
@@ -219,10 +217,10 @@ def export(
     else:
         text = stored.record().to_json()
     if output is None:
-        typer.echo(text, nl=False)
+        hand_out(text)
         return
     output.write_text(text, encoding="utf-8", newline="")
-    typer.echo(f"saved {output}", err=True)
+    say(f"saved {output}", err=True)
 
 
 def schema(
@@ -240,4 +238,4 @@ def schema(
     """
     from discreet.curator.schemas import schema_text  # noqa: PLC0415
 
-    typer.echo(schema_text(form), nl=False)
+    hand_out(schema_text(form))

@@ -37,6 +37,7 @@ from discreet.query.reading import (
 )
 from discreet.query.schema import PerPerson, PerRow, Schema
 from discreet.query.stability import Stability, number_of_groups
+from discreet.query.words import visible
 
 __all__ = [
     "Price",
@@ -130,14 +131,14 @@ class Price:
         level = f"{float(self.confidence):.0%}"
         rows = [("number", "expected error", f"{level} within", "noise")]
         rows += [
-            (line.name, figure(line.error), figure(line.half_width), line.mechanism)
+            (visible(line.name), figure(line.error), figure(line.half_width), line.mechanism)
             for line in self.lines
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         table = [
             f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows
         ]
-        notes = [f"{line.name}: {line.note}" for line in self.lines if line.note]
+        notes = [f"{visible(line.name)}: {line.note}" for line in self.lines if line.note]
         return "\n".join([f"costs {self.guarantee}", *table, *notes])
 
 
@@ -332,8 +333,8 @@ def in_words(
     sql: str, schema: Schema, moves: Sequence[str], price: Price, statement: str | None
 ) -> str:
     """A question, how far one person moves its numbers, what they cost, and what will run."""
-    lines = ["Question", _indent(sql), "", "One person", f"  {unit_words(schema)}"]
-    lines += [f"  {line}" for line in moves]
+    lines = ["Question", _indent(sql), "", "One person", _indent(unit_words(schema))]
+    lines += map(_indent, moves)
     groups = price.groups
     many = "selected groups" if groups is None else f"{groups:,} group{'s' if groups != 1 else ''}"
     lines += ["", f"Answer ({many})", _indent(str(price))]
@@ -343,7 +344,7 @@ def in_words(
 
 
 def _indent(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
+    return "\n".join(f"  {visible(line)}" for line in text.splitlines())
 
 
 def unit_words(schema: Schema) -> str:
