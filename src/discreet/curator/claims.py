@@ -101,6 +101,8 @@ def _digest(text: str) -> str:
 
 
 _KEY = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_MARKED = re.compile(r"-[0-9a-f]{8}\Z")
+"""How the key of an analyst ends, behind what was said."""
 
 
 def key_of(key: str | None, who: str, ledger: str) -> str:
@@ -306,15 +308,17 @@ def record_of(ledger: Ledger, found: Done, *, alone: bool = False) -> Record:
 
 
 def found_record(ledger: Ledger, key: str, *, alone: bool = False) -> Record:
-    """The stored answer of a key, or of the beginning of one."""
-    done = ledger.answer(key)
-    if done is None and len(key) >= SHORTEST:
-        asked = (e.values()["key"] for e in ledger.entries() if e.kind in ("reserve", "hit"))
-        found = [one for one in asked if one.startswith(key) and not one.startswith(PREFIX)]
+    """The stored answer of a key: the whole one, as an analyst said it, or the beginning of it."""
+    done, found = ledger.answer(key), list[str]()
+    if done is None:
+        asked = [e.values()["key"] for e in ledger.entries() if e.kind in ("reserve", "hit")]
+        found = [one for one in asked if _MARKED.sub("", one) == key != one]
+        if not found and len(key) >= SHORTEST:
+            found = [one for one in asked if one.startswith(key) and not one.startswith(PREFIX)]
         if len(found) > 1:
             raise ParameterError("release", key, f"could be any of {', '.join(found[:5])}")
         done = ledger.answer(found[0]) if found else None
-    if done is None and len(key) < SHORTEST:
+    if done is None and not found and len(key) < SHORTEST:
         problem = f"is no whole id, and too short for the beginning of one: say {SHORTEST} letters"
         raise ParameterError("release", key, f"{problem} or more; `discreet ledger show` lists all")
     if done is None:
