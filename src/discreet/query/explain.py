@@ -23,7 +23,7 @@ from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.sums import laplace_error
 from discreet.query.blocks import Form
 from discreet.query.kinds import said
-from discreet.query.plan import Aggregate, Output, Plan, PostAggregate
+from discreet.query.plan import Aggregate, Output, Plan, Post, PostAggregate, inside
 from discreet.query.price import Measured, Priced, Target, priced
 from discreet.query.reading import (
     count_form,
@@ -35,9 +35,10 @@ from discreet.query.reading import (
     standard_deviation,
     sum_form,
 )
+from discreet.query.render import post_sql
 from discreet.query.schema import PerPerson, PerRow, Schema
 from discreet.query.stability import Stability, number_of_groups
-from discreet.query.words import visible
+from discreet.query.words import listed, visible
 
 __all__ = [
     "Price",
@@ -171,13 +172,14 @@ def price_of(question: Priced, *, confidence: Exact = "0.95", rows: Exact | None
     lines = [
         _line(output, question, level, size)
         for output in question.plan.outputs
-        if isinstance(output.value, PostAggregate)
+        if any(inside(output.value))
     ]
     return Price(str(question.guarantee), level, number_of_groups(question.plan), tuple(lines))
 
 
 def _line(output: Output, question: Priced, confidence: Fraction, rows: int) -> PriceLine:
-    assert isinstance(output.value, PostAggregate)  # noqa: S101 - the caller looked
+    if not isinstance(output.value, PostAggregate):
+        return PriceLine(output.name, _computed(output.value), None, None)
     wanted = output.value.aggregate
     measured = question.home[wanted]
     words = mechanism_words(measured)
@@ -198,6 +200,13 @@ def _line(output: Output, question: Priced, confidence: Fraction, rows: int) -> 
         ranks = float(rank_error(measured, wanted.level, confidence))
         return PriceLine(output.name, words, None, None, f"within {figure(ranks)} ranks")
     return _ratio_line(output.name, wanted, measured, confidence, rows)
+
+
+def _computed(post: Post) -> str:
+    """A function of numbers has no noise of its own, and its error is not known beforehand."""
+    parts = dict.fromkeys(post_sql(PostAggregate(one)) for one in inside(post))
+    told = listed(parts, 4)
+    return f"computed from {told}; how far off it is can be told of these only: ask for them, too"
 
 
 def _linear(wanted: Aggregate, measured: Measured) -> Form | None:
