@@ -146,6 +146,14 @@ def test_a_budget_of_its_own_and_a_refusal_with_an_offer(here, run):
     assert "budget" in run(*COUNT, "--epsilon", "1", "--budget", "2", code=2).stderr
 
 
+@pytest.mark.parametrize("budget", ["0", "nan", "-1", "much"])
+def test_a_wrong_budget_is_called_by_its_name(budget, here, run):
+    words = ("count", "payroll.csv", "--epsilon", "1")
+    assert run(*words, "--budget", budget, code=2).stderr.startswith("--budget must")
+    run(*words)
+    assert run(*words, "--budget", budget, code=2).stderr.startswith("--budget must")
+
+
 def test_keys_are_never_read_from_the_data(here, run):
     found = run("count", "payroll.csv", "--by", "department", "--epsilon", "1", code=2)
     assert "--keys department=A,B,C" in found.stderr

@@ -177,7 +177,11 @@ def test_raise_the_total_of_a_file(asked, run):
     assert "must be above epsilon 5" in run("ledger", "raise", "payroll.csv", "4", code=2).stderr
     run("count", "payroll.csv", "--epsilon", "2")
     assert "Intact" in run("ledger", "verify", "payroll.csv").stdout
-    assert "--more-budget" in run("ledger", "raise", "policy.toml", "9", code=2).stderr
+    shutil.copy("policy.toml", "mine.toml")
+    said = run("ledger", "raise", "mine.toml", "9", code=2).stderr
+    assert "`discreet register mine.toml --more-budget ACCOUNT`" in said
+    said = run("ledger", "raise", "payroll.csv", "0", code=2).stderr
+    assert said.startswith("EPSILON must be above 0, got '0'")
     assert "bare data file" in run("ledger", "raise", "staff.ledger", "9", code=2).stderr
     told = json.loads(run("ledger", "raise", "payroll.csv", "6", "--json").stdout)
     assert told == {"account": "people", "from": "epsilon 5", "to": "epsilon 6"}

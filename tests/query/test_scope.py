@@ -155,6 +155,8 @@ NAMES = [
     ('SELECT COUNT(*) FROM t WHERE dept IN ("it\'s")', "text goes in single quotes: 'it''s'"),
     ('SELECT SUM("salry") FROM t', "(did you mean 'salary'?); double quotes name a column"),
     ("SELECT COUNT(*) FROM t AS x WHERE y.age > 1", "no table 'y' in FROM; there are: x"),
+    ("SELECT COUNT(*) FROM main.t", "a table has one name here: say FROM t. Nothing"),
+    ("SELECT COUNT(*) FROM a.main.t", "a table has one name here: say FROM t. Nothing"),
     ("WITH old AS (SELECT age FROM t) SELECT COUNT(*) FROM odl", "(did you mean 'old'?)"),
     ("SELECT COUNT(*) FROM t JOIN region USING (zip)", "(did you mean 'regions'?)"),
     ("SELECT LOOKUP('region', 'rank', zip), COUNT(*) FROM t GROUP BY 1", "'regions'?"),

@@ -270,8 +270,9 @@ def opened(
     from discreet.curator.oneoff import open_file  # noqa: PLC0415
 
     _there(file)
+    _check_budget(budget)
     if not Path(f"{Path(file).resolve()}.ledger").exists():
-        _look(file, known, columns, budget, tried)
+        _look(file, known, columns, tried)
     made = open_file(
         file, columns=columns, person=known.person, max_rows=known.max_rows,
         max_groups=known.max_groups, budget=budget, table=known.table, options=known.options,
@@ -281,18 +282,24 @@ def opened(
     return made
 
 
-def _look(
-    file: str, known: Known, columns: Columns, budget: str | None,
-    tried: Callable[[Questions], object],
-) -> None:  # fmt: skip
+def _check_budget(budget: str | None) -> None:
+    """Refuse a total that is none, by the name of its option."""
+    from discreet.curator.ledger.amounts import limit_of  # noqa: PLC0415
+
+    if budget is None:
+        return
+    try:
+        limit_of(epsilon=budget)
+    except ParameterError as error:
+        raise ParameterError("--budget", budget, error.problem) from None
+
+
+def _look(file: str, known: Known, columns: Columns, tried: Callable[[Questions], object]) -> None:
     """Open the file once, without a ledger: what is wrong is found before one is made."""
     from discreet.curator.bind import bound  # noqa: PLC0415
-    from discreet.curator.ledger.amounts import limit_of  # noqa: PLC0415
     from discreet.curator.oneoff import name_of  # noqa: PLC0415
     from discreet.curator.questions import Questions as Made  # noqa: PLC0415
 
-    if budget is not None:
-        limit_of(epsilon=budget)
     schema, engine = bound(
         file, unit=known.unit(), columns=columns, name=name_of(Path(file).resolve(), known.table),
         table=known.table, options=known.options,

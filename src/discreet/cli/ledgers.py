@@ -40,6 +40,7 @@ Where = Annotated[
 ]
 _WHAT = 3
 """The place of the question in a row."""
+_MORE = "--more-budget ACCOUNT"
 _SHORTEST = 12
 """So many letters of an id are shown at least: all of one that nobody named."""
 
@@ -291,11 +292,12 @@ def raise_(
 
     place = place_of(where)
     if place.policy is not None:
-        problem = (
-            "says its budgets itself: change it, then `discreet register policy.toml --more-budget`"
-        )
+        problem = f"says its budgets itself: change it, then `discreet register {where} {_MORE}`"
         raise ParameterError("file", where, problem)
-    most = limit_of(epsilon=total).most
+    try:
+        most = limit_of(epsilon=total).most
+    except ParameterError as error:
+        raise ParameterError("EPSILON", total, error.problem) from None
     with place.open() as ledger, ledger.writing() as on:
         on.name = "raise"
         accounts = on.accounts()

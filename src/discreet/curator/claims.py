@@ -58,12 +58,12 @@ def check_may_ask(policy: Policy, family: Family, who: str, today: Callable[[], 
     """Refuse who has no allowance, and what is over."""
     if who != OWNER and family.name not in policy.analysts[who].allowances:
         raise _over(f"{who} has no allowance for {family.name}")
-    ends = {f"the family {family.name!r}": family.expires}
+    ends = {f"the family {family.name!r} could be asked": family.expires}
     if who != OWNER:
-        ends[f"the analyst {who!r}"] = policy.analysts[who].expires
+        ends[f"the analyst {who!r} could ask"] = policy.analysts[who].expires
     for what, last in ends.items():
         if last is not None and today() > last:
-            raise _over(f"{what} could be asked until {last}")
+            raise _over(f"{what} until {last}")
 
 
 def _over(words: str) -> BudgetExceededError:
