@@ -392,3 +392,16 @@ def test_a_number_that_is_computed_from_others_has_a_row_that_says_so():
     assert (price["r"].error, price["r"].half_width) == (None, None)
     assert "r              depends     depends  computed from" in str(price)
     assert Price.from_dict(price.to_dict()) == price
+
+
+@pytest.mark.parametrize("within", [20, 80])
+def test_a_count_of_weighted_rows_is_told_within_what_was_asked_for(within):
+    """Rounding to a whole number moves it by up to a half; of all remainders one moves it most."""
+    schema = declared(PerPerson("id", max_rows=4, max_groups=2))
+    plan = question(COUNT, keys="ab")
+    epsilon = epsilon_for(plan, schema, within=within)
+    (measured,) = priced(plan, schema, Target(epsilon=epsilon)).measured
+    assert measured.scale > 1
+    for n in range(1000 * measured.scale, 1001 * measured.scale):
+        found = read(COUNT, measured, [n], confidence=LEVEL)
+        assert max(found.high - found.value, found.value - found.low) <= within

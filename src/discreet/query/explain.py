@@ -283,6 +283,7 @@ def epsilon_for(
     """The least epsilon, to three digits, at which every number (or one column) is this accurate.
 
     Numbers whose error depends on the data (quantiles) are left out, unless nothing else is asked.
+    A count that is rounded is this accurate when it is told, if that is 1 or more.
     """
     distance = positive(within, name="within")
 
@@ -295,12 +296,31 @@ def epsilon_for(
                 "how far off a mean is depends on how many rows a group has: say rows=..., a "
                 "public guess, or ask by epsilon"
             )
-        widths = [line.half_width for line in lines if line.half_width is not None]
+        rounded = _rounded(question) if distance >= 1 else ()
+        widths = [
+            math.ceil(line.half_width + 0.5) if line.name in rounded else line.half_width
+            for line in lines
+            if line.half_width is not None
+        ]
         if not widths:
             raise ParameterError("within", within, "has no meaning for numbers of unknown error")
         return max(widths) <= distance
 
     return least_epsilon(met, within)
+
+
+def _rounded(question: Priced) -> set[str]:
+    """The counts that are read off weighted rows: they are rounded to whole numbers, and their
+    intervals are told around these.
+    """
+    return {
+        output.name
+        for output in question.plan.outputs
+        if isinstance(output.value, PostAggregate)
+        and output.value.aggregate.function in ("count", "people")
+        and (home := question.home[output.value.aggregate]) is not None
+        and home.scale > 1
+    }
 
 
 def least_epsilon(met: Callable[[Fraction], bool], within: object) -> Decimal:
