@@ -148,14 +148,16 @@ class QueryError(DiscreetError, ValueError):
 
     Attributes:
         problem: what is wrong, and the words that mend it.
+        column: the name that is no column of the declaration, where that is what is wrong.
     """
 
-    def __init__(self, problem: str) -> None:
+    def __init__(self, problem: str, *, column: str | None = None) -> None:
         self.problem = problem
+        self.column = column
         super().__init__(f"{problem}. Nothing was charged and no row was read")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.problem,)
+        return partial(type(self), column=self.column), (self.problem,)
 
 
 class NothingFoundError(DiscreetError):

@@ -58,6 +58,15 @@ def test_the_estimate_of_a_store(run):
     assert run("collect", "estimate", "nowhere.json").exit_code == 2
 
 
+def test_a_value_drives_no_terminal(run):
+    run("collect", "new", "s.json", "--values", "tea,\x1b[2J", "--epsilon", "2")
+    survey = Survey.read("s.json")
+    store, _ = Store.create("s.collected", survey)
+    store.add([(0, "device", bytes(survey.oracle.reports(["tea"])))])
+    store.close()
+    assert "\n\\x1b[2J  " in run("collect", "estimate", "s.json", "--epoch", "0").output
+
+
 def test_tickets_are_made_and_needed_from_then_on(run):
     run(*NEW)
     words = ("collect", "tickets", "s.json", "--count", "5", "-o", "t.csv")

@@ -39,5 +39,5 @@ def test_the_process_loads_no_other_command():
     loaded = set(found.stdout.splitlines()[-1].split())
     assert loaded == {
         f"discreet.cli.{name}"
-        for name in ("answers", "commands", "errors", "files", "options", "plain")
+        for name in ("answers", "commands", "errors", "files", "options", "plain", "printing")
     }

@@ -92,7 +92,7 @@ def test_it_costs_nothing_reads_no_data_and_says_so(stored, run):
     assert "Free steps since: rolled up by department, n minus that of another release." in found
     said = " ".join(found.split())
     assert "This cost nothing: it was computed from releases bbbb2 and aaaa1" in said
-    assert said.endswith("Its guarantee is that of both together.")
+    assert "Its guarantee is that of both together. Release bbbb2: payroll, data version" in said
     alone = run("derive", "aaaa", "--total", *OF).stdout
     assert "0.4-differential privacy" in alone
     assert "computed from release aaaa1, no row was read" in " ".join(alone.split())
@@ -105,7 +105,7 @@ def test_what_is_derived_can_be_shown_drawn_and_derived_from(stored, run):
     run("plot", "made.json", "-o", "f.svg")
     assert run("export", "made.json", "--csv").stdout.startswith("department,n,n_low,n_high")
     again = json.loads(run("derive", "made.json", "--total", "--column", "n", "--json").stdout)
-    assert again["of"] == ["made.json"]
+    assert again["of"] == ["bbbb2"]  # what the file was made of
     steps = again["release"]["steps"]
     assert steps == ["rolled up by department", "rolled up by nothing"]
 

@@ -1,5 +1,6 @@
 import json
 
+import duckdb
 import pytest
 
 COUNT = ("count", "payroll.csv", "--by", "department", "--keys", "Fire,Police,Library")
@@ -145,6 +146,14 @@ def test_a_budget_of_its_own_and_a_refusal_with_an_offer(here, run):
     assert "budget" in run(*COUNT, "--epsilon", "1", "--budget", "2", code=2).stderr
 
 
+@pytest.mark.parametrize("budget", ["0", "nan", "-1", "much"])
+def test_a_wrong_budget_is_called_by_its_name(budget, here, run):
+    words = ("count", "payroll.csv", "--epsilon", "1")
+    assert run(*words, "--budget", budget, code=2).stderr.startswith("--budget must")
+    run(*words)
+    assert run(*words, "--budget", budget, code=2).stderr.startswith("--budget must")
+
+
 def test_keys_are_never_read_from_the_data(here, run):
     found = run("count", "payroll.csv", "--by", "department", "--epsilon", "1", code=2)
     assert "--keys department=A,B,C" in found.stderr
@@ -161,7 +170,7 @@ def test_keys_are_never_read_from_the_data(here, run):
         (("count", "payroll.csv", "--epsilon", "-1"), "epsilon"),
         (("count", "payroll.csv", "--epsilon", "many"), "epsilon"),
         (("count", "payroll.csv", "--epsilon", "1", "--where", "salary >"), "Nothing was charged"),
-        (("count", "payroll.csv", "--epsilon", "1", "--where", "salary > 5"), "no column"),
+        (("count", "payroll.csv", "--epsilon", "1", "--where", "salary > 5"), "--bounds salary="),
         (("count", "payroll.csv", "--by", "nope", "--keys", "a", "--epsilon", "1"), "nope"),
         (("sql", "payroll.csv", "SELECT * FROM payroll", "--epsilon", "1"), "Nothing was charged"),
         (("sql", "payroll.csv", "DROP TABLE payroll", "--epsilon", "1"), "Nothing was charged"),
@@ -211,3 +220,57 @@ def test_hostile_keys_and_columns(here, run):
                 "--keys", "\x1b[2J,'; DROP,\"Parks, east\"")  # fmt: skip
     assert r"\x1b[2J" in found.stdout
     assert "Parks, east" in found.stdout
+
+
+@pytest.mark.parametrize("column", ["salary", "SALARY"])
+@pytest.mark.parametrize("more", [(), ("--no-ledger",), ("--flag", "remote")])
+def test_a_column_of_which_nothing_was_said_is_told_with_the_options_that_say_it(
+    column, more, here, run
+):
+    question = f"SELECT AVG({column}) FROM payroll"
+    said = run("sql", "payroll.csv", question, "--epsilon", "1", *more, code=2).stderr
+    assert "payroll.csv has a column 'salary', and nothing was said of it" in said
+    assert "say --bounds salary=LOW:HIGH if it is a number, --keys salary=A,B,C if" in said
+    assert not list(here.glob("*.ledger*"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        ("BIGINT", '--bounds "a=b"=LOW:HIGH.'),
+        ("DOUBLE", '--bounds "a=b"=LOW:HIGH.'),
+        ("BOOLEAN", "--flag a=b."),
+        ("DATE", '--dates "a=b"=FIRST:LAST.'),
+        ("TIMESTAMP", '--dates "a=b"=FIRST:LAST.'),
+        ("VARCHAR", '--bounds "a=b"=LOW:HIGH if'),
+    ],
+)
+def test_the_option_fits_how_the_column_is_stored(kind, way, here, run):
+    with duckdb.connect(here / "d.duckdb") as made:
+        made.execute(f'CREATE TABLE t ("a=b" {kind})')
+    said = run("count", "d.duckdb", "--table", "t", "--where", '"a=b" IS NULL',
+               "--epsilon", "1", code=2).stderr  # fmt: skip
+    assert f"say {way}" in said
+
+
+@pytest.mark.parametrize("asked", ["sql", "count", "histogram"])
+def test_a_column_that_the_file_does_not_have_is_told_with_those_it_has(asked, here, run):
+    words = {
+        "sql": ("sql", "payroll.csv", "SELECT SUM(salry) FROM payroll"),
+        "count": ("count", "payroll.csv", "--where", "salry > 3"),
+        "histogram": (
+            "histogram", "payroll.csv", "salary", "--range", "0:9", "--where", "salry > 3"
+        ),
+    }[asked]  # fmt: skip
+    run("count", "payroll.csv", "--epsilon", "1")  # also where there is a ledger already
+    said = run(*words, "--epsilon", "1", code=2).stderr
+    assert "payroll.csv has no column 'salry' (did you mean 'salary'?); it has: person, " in said
+    assert "there are: ." not in said
+    assert left(run) == "9"
+
+
+def test_a_column_that_a_subquery_leaves_out_was_declared(here, run):
+    said = run("sql", "payroll.csv", "SELECT SUM(salary) FROM (SELECT year FROM payroll)",
+               "--bounds", "salary=0:9", "--bounds", "year=0:9", "--epsilon", "1",
+               code=2).stderr  # fmt: skip
+    assert "no column 'salary' that a question may use; there are: year." in said

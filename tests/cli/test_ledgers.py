@@ -55,6 +55,21 @@ def test_show_fits_a_narrow_terminal(asked, run, monkeypatch):
     assert "SELECT" in found
 
 
+@pytest.mark.parametrize("more", [(), ("--analyst", "bob")])
+def test_show_tells_enough_of_every_id_to_find_it(asked, run, more):
+    """Also where only some are listed: the ledger holds them all."""
+    for who in ("alice", "bob"):
+        for day in ("01", "02"):
+            key = f"nightly-2026-11-{day}"
+            run("ask", "policy.toml", COUNT, "--epsilon", "0.25", "--key", key, "--as", who)
+    lines = run("ledger", "show", "policy.toml", *more).stdout.splitlines()
+    listed = [line.split()[-1] for line in lines if "SELECT" in line]
+    assert len(set(listed)) == len(listed) == (3 if more else 7)
+    for one in listed:
+        assert f"Release {one}" in run("show", one, "--policy", "policy.toml").stdout
+    assert all(len(line) <= 120 for line in lines)
+
+
 def test_show_one_analyst(asked, run):
     found = run("ledger", "show", "policy.toml", "--analyst", "bob").stdout
     assert "alice" not in found
@@ -286,7 +301,11 @@ def test_raise_the_total_of_a_file(asked, run):
     assert "must be above epsilon 5" in run("ledger", "raise", "payroll.csv", "4", code=2).stderr
     run("count", "payroll.csv", "--epsilon", "2")
     assert "Intact" in run("ledger", "verify", "payroll.csv").stdout
-    assert "--more-budget" in run("ledger", "raise", "policy.toml", "9", code=2).stderr
+    shutil.copy("policy.toml", "mine.toml")
+    said = run("ledger", "raise", "mine.toml", "9", code=2).stderr
+    assert "`discreet register mine.toml --more-budget ACCOUNT`" in said
+    said = run("ledger", "raise", "payroll.csv", "0", code=2).stderr
+    assert said.startswith("EPSILON must be above 0, got '0'")
     assert "bare data file" in run("ledger", "raise", "staff.ledger", "9", code=2).stderr
     told = json.loads(run("ledger", "raise", "payroll.csv", "6", "--json").stdout)
     assert told == {"account": "people", "from": "epsilon 5", "to": "epsilon 6"}

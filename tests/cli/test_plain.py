@@ -48,6 +48,13 @@ def test_values_are_those_that_typer_gives(words, wanted):
     assert all(type(told[name]) is type(wanted[name]) for name in wanted)
 
 
+def test_help_shows_no_type_of_a_flag():
+    found = CliRunner().invoke(app, ["--help"])
+    assert found.exit_code == 0
+    assert "--flag" in found.output
+    assert "bool" not in found.output.lower()
+
+
 @pytest.mark.parametrize(
     "words", [(), ("x", "--number", "many"), ("x", "--number", "9" * 5000), ("x", "--other", "1.5")]
 )

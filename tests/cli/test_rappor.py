@@ -53,6 +53,14 @@ def test_from_words_to_shares(place, mode):
     run(*DECODE, "--correction", "bh")
 
 
+def test_a_candidate_drives_no_terminal(place):
+    (place / "words.txt").write_text("apple\npear\n\x1b[2Jplum\n")
+    everything()
+    told = run(*DECODE, "--all")
+    assert r"\x1b[2Jplum" in told
+    assert "\x1b" not in told
+
+
 def test_the_reports_hold_nothing_private(place):
     everything()
     lines = (place / "reports.csv").read_text().splitlines()

@@ -136,5 +136,16 @@ def test_a_beginning_that_is_too_short_is_said(stored, run):
     assert "is not stored here" in run("show", "nothing", *OF, code=2).stderr
 
 
+def test_a_whole_key_is_never_too_short_and_goes_before_a_beginning(registered, run):
+    for key, more in (("xss", ("--as", "bob")), ("xss2", ("--as", "bob")), ("own", ())):
+        found = run("ask", "policy.toml", "SELECT COUNT(*) FROM payroll", "--key", key, *more)
+    assert "release own" in found.stderr
+    for key in ("xss", "xss2", "own"):
+        assert f"Release {key}" in run("show", key, *OF).stdout
+    assert "too short" in run("show", "xs", *OF, code=2).stderr
+    run("ask", "policy.toml", "SELECT COUNT(*) FROM payroll", "--key", "xss", "--as", "alice")
+    assert "could be any of xss-" in run("show", "xss", *OF, code=2).stderr
+
+
 def test_a_schema_of_something_else(run):
     assert "must be one of release, registry" in run("schema", "policy", code=2).stderr

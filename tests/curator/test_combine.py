@@ -45,6 +45,9 @@ def test_weights_are_inverse_variances():
     assert made.guarantee.epsilon == Fraction(2, 5)
     assert len(made.losses) == 2
     assert "combined" in made.notes[-1]
+    again = combined(release([90, 60], 90, "0.05"), made, counts=["n"])
+    assert again.raw != made.raw
+    assert again.notes == made.notes, "it is said once"
 
 
 def test_negative_means_are_cut_at_zero_and_stay_raw():

@@ -421,12 +421,23 @@ def test_after_its_last_day_nothing_is_answered_whatever_the_clock_says(folder):
     with Curator(folder / "policy.toml", clock=lambda: times[-1]) as curator:
         curator.ask(COUNT)
         times.append(datetime(2028, 1, 1, tzinfo=UTC))
-        with pytest.raises(BudgetExceededError, match="until 2027-12-31"):
+        with pytest.raises(BudgetExceededError, match="'staff' could be asked until 2027-12-31"):
             curator.ask(SUM)
         curator.ledger.store(curator.ledger.reserve(_claim(curator)).key, "{}")
         times.append(datetime(2020, 1, 1, tzinfo=UTC))
         with pytest.raises(BudgetExceededError, match="until 2027-12-31"):
             curator.ask(SUM)
+
+
+def test_an_analyst_asks_until_a_last_day(folder):
+    head = "[analyst.alice.allowance.staff]"
+    changed(folder, (head, f"[analyst.alice]\nexpires = 2027-12-31\n{head}"))
+    Curator.register(folder / "policy.toml")
+    late = datetime(2028, 1, 1, tzinfo=UTC)
+    with Curator(folder / "policy.toml", clock=lambda: late) as curator:
+        curator.ask(COUNT)
+        with pytest.raises(BudgetExceededError, match="'alice' could ask until 2027-12-31"):
+            curator.ask(COUNT, analyst="alice")
 
 
 def _claim(curator):
@@ -440,6 +451,8 @@ def test_a_retired_dataset_answers_from_the_store_only(curator):
     assert curator.retire("payroll") == ("staff",)
     with pytest.raises(BudgetExceededError, match="retired"):
         curator.ask(SUM, analyst="alice")
+    with pytest.raises(BudgetExceededError, match=r"^staff was retired: .*; nothing was charged$"):
+        curator.ask(SUM)
     assert curator.ask(COUNT, analyst="alice") == first
     assert curator.record(first.id) == first
 

@@ -69,7 +69,7 @@ def test_marginals_agree_but_for_rounding():
 def test_it_is_charged_once_before_anything_is_read():
     session = table().session(epsilon=1)
     session.publish_marginals(COLUMNS, ways=[["region"], ["band", "sex"]], epsilon="0.75")
-    assert str(session.left) == "epsilon 1/4"
+    assert str(session.left) == "epsilon 0.25"
     with pytest.raises(BudgetExceededError, match="costs epsilon"):
         session.publish_marginals(COLUMNS, epsilon="0.5")
     with pytest.raises(ParameterError, match="not both"):
@@ -78,7 +78,7 @@ def test_it_is_charged_once_before_anything_is_read():
         session.publish_marginals(COLUMNS)
     with pytest.raises(QueryError, match="rename"):
         session.publish_marginals(["region AS n"], ways=1, epsilon="0.1")
-    assert str(session.left) == "epsilon 1/4"
+    assert str(session.left) == "epsilon 0.25"
     small = table().session(rho="0.1")
     with pytest.raises(BudgetExceededError, match="costs rho"):
         small.publish_marginals(COLUMNS, rho="0.5")

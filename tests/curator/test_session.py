@@ -67,7 +67,7 @@ def test_the_budget_is_charged_before_the_engine_runs():
     with pytest.raises(dp.EngineError, match="Alice"):
         session.ask(BY_DEPT, epsilon="0.25")
     assert engine.ran == 1
-    assert str(session.left) == "epsilon 3/4"
+    assert str(session.left) == "epsilon 0.75"
 
 
 def test_an_analyst_gets_an_answer_from_an_engine_that_fails(caplog):
@@ -76,7 +76,7 @@ def test_an_analyst_gets_an_answer_from_an_engine_that_fails(caplog):
         answer = session.ask(BY_DEPT, epsilon="0.25")
     assert len(answer) == 4
     assert "Alice" not in repr(answer) + answer.to_json()
-    assert str(session.left) == "epsilon 3/4"
+    assert str(session.left) == "epsilon 0.75"
     assert "Alice" in caplog.text  # in the owner's log
     assert engine.ran == 1
 
@@ -184,7 +184,7 @@ def test_who_is_in_no_row_is_said():
 def test_options_in_the_question_are_the_price():
     session = table().session(epsilon=1)
     session.ask("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.25) COUNT(*) AS n FROM t")
-    assert str(session.left) == "epsilon 3/4"
+    assert str(session.left) == "epsilon 0.75"
     with pytest.raises(dp.QueryError, match="say what the question may cost"):
         session.ask("SELECT COUNT(*) AS n FROM t")
 
@@ -207,7 +207,7 @@ def test_a_budget_for_other_neighbours_is_refused():
 def test_rho_and_delta_budgets():
     session = table().session(rho="0.5")
     session.ask(BY_DEPT, rho="0.125")
-    assert "3/8" in str(session.left)
+    assert "0.375" in str(session.left)
     session = table().session(epsilon=1, delta="1e-6")
     answer = session.ask(
         "SELECT note, COUNT(*) AS n FROM t GROUP BY note", epsilon="0.9", delta="1e-7"
@@ -413,7 +413,7 @@ def test_whatever_fails_after_the_charge_an_analyst_sees_an_answer(monkeypatch, 
     session = table().session(epsilon=1, audience="analyst", on_fault=careless)
     answer = session.ask(BY_DEPT, epsilon="1/4")
     assert len(answer) == 4
-    assert str(session.left) == "epsilon 3/4"
+    assert str(session.left) == "epsilon 0.75"
     calls.clear()
     with pytest.raises(OverflowError):
         table().session(epsilon=1).ask(BY_DEPT, epsilon="1/4")

@@ -514,3 +514,16 @@ def test_a_look_takes_no_statement_and_little_time(curator, monkeypatch):
     curator.ask(TOTAL, epsilon="0.2")
     curator._insist_unchanged(asking)
     assert not looked
+
+
+def test_explaining_tells_the_owner_that_asking_would_be_refused(folder):
+    """It looks, and notes nothing; an analyst is told when she asks."""
+    with Curator(folder / "policy.toml") as curator:
+        assert "Note: asking" not in curator.explain(TOTAL)
+        touched(folder)
+        known = entries(curator)
+        told = curator.explain(TOTAL)
+        assert "Note: asking would be refused. The files of 'payroll' have changed" in told
+        assert "--same-data payroll`." in told
+        assert "Note: asking" not in curator.explain(TOTAL, analyst="alice")
+        assert entries(curator) == known

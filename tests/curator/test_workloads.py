@@ -70,13 +70,13 @@ def test_names_of_counts_and_ways_of_asking_make_no_difference():
 def test_it_is_charged_once_before_anything_is_read():
     session = table().session(epsilon=1)
     session.publish_workload(ASKED, epsilon="0.75")
-    assert str(session.left) == "epsilon 1/4"
+    assert str(session.left) == "epsilon 0.25"
     with pytest.raises(BudgetExceededError, match="publication costs epsilon"):
         session.publish_workload(ASKED, epsilon="0.5")
     for wrong in ("SELECT COUNT(*) FROM t", ["nonsense >"], [], ["id < 3"], [3]):
         with pytest.raises((QueryError, AttributeError, TypeError)):
             session.publish_workload(wrong, epsilon="0.1")
-    assert str(session.left) == "epsilon 1/4"
+    assert str(session.left) == "epsilon 0.25"
 
 
 def test_noise_that_does_not_fit_is_refused_before_it_is_charged():

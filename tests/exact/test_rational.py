@@ -114,5 +114,16 @@ def test_what_is_written_reads_back(number):
     assert isinstance(shown(number), str)
 
 
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        ("0.25", "0.25"), ("3/8", "0.375"), ("-3/4", "-0.75"), ("1/64", "0.015625"),
+        ("1/1024", "1/1024"), ("1/3", "1/3"), ("1000000000000", "1000000000000"), ("1e-8", "1e-08"),
+    ],
+)  # fmt: skip
+def test_decimals_are_shown_where_they_are_exact_and_short(number, text):
+    assert shown(Fraction(number)) == text
+
+
 def test_a_long_number_is_shown_short():
     assert shown(Fraction(10**30 + 1, 3**40)).startswith("about ")

@@ -75,9 +75,9 @@ def test_balances_read_by_name_and_in_words():
 
 def test_of_two_ways_that_are_open_both_are_said_and_a_closed_one_is_not():
     assert str(Balance(((EPSILON, F(1, 2)), (RHO, F(1, 4))), (EPSILON, RHO))) == (
-        "epsilon 0.5 or rho 1/4"
+        "epsilon 0.5 or rho 0.25"
     )
-    assert str(Balance(((EPSILON, F(0)), (RHO, F(1, 4))), (EPSILON, RHO))) == "rho 1/4"
+    assert str(Balance(((EPSILON, F(0)), (RHO, F(1, 4))), (EPSILON, RHO))) == "rho 0.25"
     assert str(Balance(((EPSILON, F(0)), (RHO, F(0))), (EPSILON, RHO))) == "nothing"
     assert repr(Balance(((EPSILON, F(1)),))) == "<epsilon 1>"
 

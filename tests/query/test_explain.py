@@ -339,13 +339,13 @@ def test_selected_keys_are_explained_by_the_rule_that_selects_them():
     assert f"shown surely from {with_mean.selection.sure_from} people on" in text
 
 
-def test_only_private_numbers_have_a_price():
+def test_keys_have_no_price():
     plan = question(COUNT, keys="ab")
     ratio = PostCall("/", (PostAggregate(SUM), PostAggregate(COUNT)))
     outputs = (Output("g", PostGroup(0)), *plan.outputs, Output("ratio", ratio))
     plan = type(plan)(plan.table, plan.where, plan.groupings, outputs)
     price = price_of(priced(plan, declared(PerRow()), Target(epsilon=1)))
-    assert [line.name for line in price] == ["c0"]
+    assert [line.name for line in price] == ["c0", "ratio"]
 
 
 def test_a_filtered_count_has_the_form_of_its_rows():
@@ -378,3 +378,30 @@ def test_an_accuracy_that_nearly_nothing_reaches_costs_nearly_nothing():
     assert least_epsilon(lambda _: True, 1) == Decimal("0.000001")
     assert least_epsilon(lambda e: e >= Fraction("0.0144"), 1) == Decimal("0.0144")
     assert least_epsilon(lambda e: e >= 100, 1) == Decimal(100)
+
+
+def test_a_number_that_is_computed_from_others_has_a_row_that_says_so():
+    schema = Schema("t", PerRow(), {"x": Bounds(0, 9, 1)}, storage={"x": "integer"})
+    plan = parse(
+        "SELECT SUM(x) / COUNT(*) AS r, COUNT(*) + COUNT(*) AS two, 1 AS one FROM t", schema
+    )
+    price = price_of(priced(plan, schema, Target(epsilon=1)))
+    assert [line.name for line in price] == ["r", "two"]
+    assert price["r"].mechanism.startswith("computed from SUM(x), COUNT(*); ")
+    assert price["two"].mechanism.startswith("computed from COUNT(*); ")
+    assert (price["r"].error, price["r"].half_width) == (None, None)
+    assert "r              depends     depends  computed from" in str(price)
+    assert Price.from_dict(price.to_dict()) == price
+
+
+@pytest.mark.parametrize("within", [20, 80])
+def test_a_count_of_weighted_rows_is_told_within_what_was_asked_for(within):
+    """Rounding to a whole number moves it by up to a half; of all remainders one moves it most."""
+    schema = declared(PerPerson("id", max_rows=4, max_groups=2))
+    plan = question(COUNT, keys="ab")
+    epsilon = epsilon_for(plan, schema, within=within)
+    (measured,) = priced(plan, schema, Target(epsilon=epsilon)).measured
+    assert measured.scale > 1
+    for n in range(1000 * measured.scale, 1001 * measured.scale):
+        found = read(COUNT, measured, [n], confidence=LEVEL)
+        assert max(found.high - found.value, found.value - found.low) <= within

@@ -56,7 +56,7 @@ def test_a_target_is_an_epsilon_an_epsilon_with_a_delta_or_a_rho():
     assert [str(t) for t in (PURE, APPROX, RHO)] == [
         "epsilon 1",
         "epsilon 1, delta 1e-06",
-        "rho 1/8",
+        "rho 0.125",
     ]
 
 

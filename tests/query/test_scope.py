@@ -1,5 +1,7 @@
 """Names: tables, subqueries that filter and project, public joins."""
 
+import pickle
+
 import pytest
 from tests.query.example import PEOPLE
 
@@ -153,6 +155,8 @@ NAMES = [
     ('SELECT COUNT(*) FROM t WHERE dept IN ("it\'s")', "text goes in single quotes: 'it''s'"),
     ('SELECT SUM("salry") FROM t', "(did you mean 'salary'?); double quotes name a column"),
     ("SELECT COUNT(*) FROM t AS x WHERE y.age > 1", "no table 'y' in FROM; there are: x"),
+    ("SELECT COUNT(*) FROM main.t", "a table has one name here: say FROM t. Nothing"),
+    ("SELECT COUNT(*) FROM a.main.t", "a table has one name here: say FROM t. Nothing"),
     ("WITH old AS (SELECT age FROM t) SELECT COUNT(*) FROM odl", "(did you mean 'old'?)"),
     ("SELECT COUNT(*) FROM t JOIN region USING (zip)", "(did you mean 'regions'?)"),
     ("SELECT LOOKUP('region', 'rank', zip), COUNT(*) FROM t GROUP BY 1", "'regions'?"),
@@ -189,3 +193,10 @@ def test_suggestions_come_from_what_a_question_may_use():
 
 def test_an_alias_with_the_name_of_a_column_hides_no_column():
     assert where("SELECT COUNT(*) AS age FROM t WHERE age > 3") == expression("age > 3", PEOPLE)
+
+
+def test_a_table_of_which_nothing_is_declared_lists_nothing():
+    with pytest.raises(QueryError, match=r"may use; none is declared\. Nothing") as refused:
+        parse("SELECT SUM(age) FROM t", Schema("t", PerPerson("id"), {}, storage={}))
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (again.column, str(again)) == ("age", str(refused.value))

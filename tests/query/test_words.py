@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from discreet.query.words import MOST_COMPARED, brief, listed, meant
+from discreet.query.words import MOST_COMPARED, brief, listed, meant, visible
 
 
 def test_a_close_name_is_suggested_as_it_was_declared():
@@ -30,3 +30,8 @@ def test_what_cannot_be_written_is_described():
     assert brief(-(10**5000)) == "a number of 16610 bits"
     assert brief(Fraction(1, 10**5000)) == "Fraction of a number with too many digits"
     assert brief([10**5000]) == "list of a number with too many digits"
+
+
+def test_what_would_drive_a_terminal_is_written_out():
+    assert visible("a\u00a0b") == "a b"
+    assert visible("\x1b[2J\u202egnp\u200b\n") == "\\x1b[2J\\u202egnp\\u200b\\n"

@@ -11,16 +11,14 @@ Tested by tests/cli/test_answers.py
 from __future__ import annotations
 
 import errno
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from discreet.cli.errors import WRONG, CommandError
 from discreet.cli.options import Out
+from discreet.cli.printing import hand_out_json, say
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -125,10 +123,10 @@ def _kept(answer: Answer) -> str:
 
 def _show(answer: Answer, out: Out) -> None:
     if out.as_json:
-        typer.echo(json.dumps(answer.to_dict(), indent=2, allow_nan=False))
+        hand_out_json(answer.to_dict())
     else:
-        typer.echo(table(answer.release))
-        typer.secho(answer.words(), dim=True, err=True)
+        say(table(answer.release))
+        say(answer.words(), dim=True, err=True)
     if out.plot is not None:
         answer.release.plot(path=out.plot)
         _saved(out.plot)
@@ -140,7 +138,7 @@ def _show(answer: Answer, out: Out) -> None:
 
 
 def _saved(path: Path) -> None:
-    typer.secho(f"saved {path}", dim=True, err=True)
+    say(f"saved {path}", dim=True, err=True)
 
 
 def table(release: Release) -> str:

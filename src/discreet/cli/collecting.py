@@ -17,6 +17,7 @@ from discreet.cli import options as o
 from discreet.cli.errors import FAILED, CommandError, Guarded
 from discreet.cli.listening import Listening
 from discreet.cli.plain import Plain
+from discreet.cli.printing import hand_out_json, harmless, say
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def new(  # noqa: PLR0913, PLR0917 - what is asked, at which price, when
         told = {"saved": str(survey), "identity": made.identity, "epsilon_of_all_epochs": total}
         typer.echo(json.dumps(told))
         return
-    typer.echo(f"saved {survey}: {chosen.why}")
+    say(f"saved {survey}: {chosen.why}")
     typer.echo(f"a device tells epsilon {chosen.epsilon} in an epoch, {total} in all {epochs}")
 
 
@@ -151,7 +152,7 @@ def serve(
         if as_json:
             typer.echo(json.dumps({"address": address, "survey": asked.identity, "owner": owner}))
             return
-        typer.echo(f"Collecting {asked.name} at {address}  (Ctrl-C stops it)")
+        say(f"Collecting {asked.name} at {address}  (Ctrl-C stops it)")
         if owner:
             typer.echo(_SHOWN.format(owner))
 
@@ -229,11 +230,11 @@ def estimate(
     shares = found.estimate(confidence)
     if as_json:
         told = {"epoch": epoch, "n": shares.n, "confidence": shares.confidence}
-        typer.echo(json.dumps({**told, "rows": list(shares.rows())}, indent=2, allow_nan=False))
+        hand_out_json({**told, "rows": list(shares.rows())})
         return
-    wide = max(5, *(len(str(row["value"])) for row in shares.rows()))
+    wide = max(5, *(len(harmless(str(row["value"]))) for row in shares.rows()))
     typer.echo(f"{shares.n:,} reports; all intervals hold together with {confidence}")
     typer.echo(f"{'value':<{wide}}  {'share':>8}  {'from':>8}  {'to':>8}")
     for row in shares.top(len(shares)):
         numbers = "  ".join(f"{row[key]:>8.4f}" for key in ("share", "lower", "upper"))
-        typer.echo(f"{row['value']!s:<{wide}}  {numbers}")
+        say(f"{harmless(str(row['value'])):<{wide}}  {numbers}")

@@ -7,18 +7,17 @@ Tested by tests/cli/test_deriving.py
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli import options as o
-from discreet.cli.answers import table
+from discreet.cli.derived import Derived, Parent
 from discreet.cli.errors import WRONG, CommandError
 from discreet.cli.options import spread
-from discreet.cli.releases import Stored
+from discreet.cli.printing import hand_out_json
+from discreet.cli.releases import Stored, show_derived
 from discreet.errors import ParameterError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -112,12 +111,12 @@ def derive(stored: Stored, wanted: Wanted, as_json: o.Json = False) -> None:  # 
         made = _computed(made_of, wanted)
     except UnsupportedError as error:
         raise CommandError(str(error), kind="wrong", code=WRONG, charged=False) from error
-    names = list(dict.fromkeys(one.name for one in made_of))
+    parents = dict.fromkeys(parent for one in made_of for parent in one.parents)
+    derived = Derived(made, tuple(parents))
     if as_json:
-        told = {"free": True, "charged": None, "of": names, "release": made.to_dict()}
-        typer.echo(json.dumps(told, indent=2, allow_nan=False))
-        return
-    typer.echo(f"{table(made)}\n\n{made.explain()}\n{_free(names)}")
+        hand_out_json(derived.to_dict())
+    else:
+        show_derived(derived)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +125,20 @@ class _Named:
 
     name: str
     release: Release
+    parents: tuple[Parent, ...]
 
     @classmethod
     def of(cls, stored: Stored) -> _Named:
         """The release that was named; one that `discreet range` answers from is refused."""
         from discreet.curator.record import Record  # noqa: PLC0415
 
-        found = stored.found()
-        one = (
-            cls(found.id, found.release)
-            if isinstance(found, Record)
-            else cls(stored.release, found)
-        )
+        found = stored.named()
+        if isinstance(found, Record):
+            one = cls(found.id, found.release, (Parent.of(found),))
+        elif isinstance(found, Derived):
+            one = cls(stored.release, found.release, found.parents)
+        else:
+            one = cls(stored.release, found, (Parent(stored.release),))
         if one.release.published is not None:
             problem = "is a publication: `discreet range` and `discreet quantile` answer from it"
             raise ParameterError("release", stored.release, problem)
@@ -203,17 +204,3 @@ def _check_alike(made_of: list[_Named], releases: list[Release], wanted: Wanted)
             "say --by with those that both have, or --total"
         )
         raise ParameterError(wanted.option, wanted.other, problem)
-
-
-def _free(names: list[str]) -> str:
-    """That it cost nothing, and what it was made of."""
-    from discreet.curator.printed import WIDTH  # noqa: PLC0415
-
-    many = len(names) > 1
-    which = f"releases {' and '.join(names)}" if many else f"release {names[0]}"
-    whose = "both together" if many else "that release"
-    words = (
-        f"This cost nothing: it was computed from {which}, no row was read, and nothing was "
-        f"charged. Its guarantee is that of {whose}."
-    )
-    return fill(words, WIDTH, break_on_hyphens=False)

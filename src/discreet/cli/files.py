@@ -8,8 +8,8 @@ Tested by tests/cli/test_files.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ import typer
 from discreet.cli.answers import Answer, answered, show_answer
 from discreet.cli.errors import warn
 from discreet.cli.options import Cost, Known, Out, pair_of, spread
+from discreet.cli.printing import say
 from discreet.errors import ParameterError, QueryError
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def count(
                 f"--by {column} needs the values that it may have, which are not read from the "
                 f"data; say --keys {column}=A,B,C, or --range, --flag or --text"
             )
-    query = _begun(known, columns, where)
+    with _naming_columns(file, known, columns):
+        query = _begun(known, columns, where)
     if groups:
         query = query.group_by(*map(_quoted, groups))
     _ask(file, known, columns, query.count(), cost, out)
@@ -130,7 +132,8 @@ def histogram(
         raise ParameterError("--range", own[0], f"and another option both say what {column!r} is")
     bounds = Bounds(*pair_of("--range", own[0]))
     columns[column] = Bounds(bounds.low, bounds.high, bounds.grid)
-    query = _begun(known, columns, where).histogram(_quoted(column), bins=bins)
+    with _naming_columns(file, known, columns):
+        query = _begun(known, columns, where).histogram(_quoted(column), bins=bins)
     _ask(file, known, columns, query, cost, out)
 
 
@@ -141,6 +144,51 @@ def _begun(known: Known, columns: Columns, where: str | None) -> Query:
 
     query = Query(Schema("t", known.unit(), columns, storage={}))
     return query if where is None else query.where(where)
+
+
+@contextmanager
+def _naming_columns(file: str, known: Known, columns: Columns) -> Iterator[None]:
+    """A name that was not declared: say what the file has, and the option that declares it.
+
+    Who asks a bare file has the file. What its columns are called is read from it, and no row.
+    """
+    try:
+        yield
+    except QueryError as error:
+        said = {one.lower() for one in (*columns, known.person or "")}
+        if error.column is None or error.column.lower() in said:
+            raise  # a subquery leaves the column out
+        raise _undeclared(file, known, error.column) from None
+
+
+def _undeclared(file: str, known: Known, name: str) -> QueryError:
+    from discreet.engines.sources import open_source  # noqa: PLC0415
+    from discreet.query.words import listed, meant  # noqa: PLC0415
+
+    _there(file)
+    with closing(open_source(file, table=known.table, **known.options)) as engine:
+        storage = dict(engine.storage)
+    here = next((one for one in storage if one.lower() == name.lower()), None)
+    if here is None:
+        there = listed(storage, 30)
+        return QueryError(
+            f"{file} has no column {name[:60]!r}{meant(name, storage)}; it has: {there}"
+        )
+    said = f'"{here}"' if "=" in here else here
+    ways = {
+        "integer": f"--bounds {said}=LOW:HIGH", "real": f"--bounds {said}=LOW:HIGH",
+        "boolean": f"--flag {here}", "date": f"--dates {said}=FIRST:LAST",
+        "timestamp": f"--dates {said}=FIRST:LAST",
+    }  # fmt: skip
+    way = ways.get(
+        storage[here],  # a CSV file is all text
+        f"--bounds {said}=LOW:HIGH if it is a number, --keys {said}=A,B,C if it is one of a list; "
+        "or --dates, --flag or --text",
+    )
+    return QueryError(
+        f"{file} has a column {here!r}, and nothing was said of it. What it may hold is not read "
+        f"from the data; say {way}"
+    )
 
 
 def _quoted(column: str) -> str:
@@ -180,23 +228,29 @@ def _ask(
     cost.check()
     out.check()
     _there(file)
+    with _naming_columns(file, known, columns):
+        answer = _answer(file, known, columns, question, cost, out)
+    show_answer(answer, out)
+
+
+def _answer(
+    file: str, known: Known, columns: Columns, question: str | Query, cost: Cost, out: Out
+) -> Answer:
     if cost.no_ledger:
         if out.report is not None:
             problem = "tells the ledger's entry; leave out --no-ledger"
             raise ParameterError("--report", str(out.report), problem)
-        show_answer(_forgotten(file, known, columns, question, cost), out)
-        return
+        return _forgotten(file, known, columns, question, cost)
     tried = partial(_priced, question=question, cost=cost)
     with opened(file, known, columns, cost.budget, tried=tried) as curator:
         name = next(iter(curator.policy.datasets))
-        answer = answered(
+        return answered(
             curator, None,
             lambda: curator.ask(
                 question, dataset=name, epsilon=cost.epsilon, delta=cost.delta, within=cost.within,
                 with_what_is_left=cost.less,
             ),
         )  # fmt: skip
-    show_answer(answer, out)
 
 
 def opened(
@@ -216,8 +270,9 @@ def opened(
     from discreet.curator.oneoff import open_file  # noqa: PLC0415
 
     _there(file)
+    _check_budget(budget)
     if not Path(f"{Path(file).resolve()}.ledger").exists():
-        _look(file, known, columns, budget, tried)
+        _look(file, known, columns, tried)
     made = open_file(
         file, columns=columns, person=known.person, max_rows=known.max_rows,
         max_groups=known.max_groups, budget=budget, table=known.table, options=known.options,
@@ -232,18 +287,24 @@ def opened(
     return made
 
 
-def _look(
-    file: str, known: Known, columns: Columns, budget: str | None,
-    tried: Callable[[Questions], object],
-) -> None:  # fmt: skip
+def _check_budget(budget: str | None) -> None:
+    """Refuse a total that is none, by the name of its option."""
+    from discreet.curator.ledger.amounts import limit_of  # noqa: PLC0415
+
+    if budget is None:
+        return
+    try:
+        limit_of(epsilon=budget)
+    except ParameterError as error:
+        raise ParameterError("--budget", budget, error.problem) from None
+
+
+def _look(file: str, known: Known, columns: Columns, tried: Callable[[Questions], object]) -> None:
     """Open the file once, without a ledger: what is wrong is found before one is made."""
     from discreet.curator.bind import bound  # noqa: PLC0415
-    from discreet.curator.ledger.amounts import limit_of  # noqa: PLC0415
     from discreet.curator.oneoff import name_of  # noqa: PLC0415
     from discreet.curator.questions import Questions as Made  # noqa: PLC0415
 
-    if budget is not None:
-        limit_of(epsilon=budget)
     schema, engine = bound(
         file, unit=known.unit(), columns=columns, name=name_of(Path(file).resolve(), known.table),
         table=known.table, options=known.options,
@@ -270,7 +331,7 @@ def _tell_new(file: str, made: OfFile) -> None:
     (account,) = made.accounts().values()
     ledger = Path(made.ledger.address).name
     words = f"made {ledger}: {account.total.said('pure')} in all for the people in this file"
-    typer.secho(words, dim=True, err=True)
+    say(words, dim=True, err=True)
     for name in held_elsewhere(made.policy):
         warn(
             f"{name} lies here, too, and holds a budget for {Path(file).name}: what is asked under "

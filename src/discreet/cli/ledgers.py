@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +19,7 @@ from discreet.cli import options as o
 from discreet.cli.errors import FAILED, Guarded, columns, complain, warn
 from discreet.cli.places import place_of
 from discreet.cli.plain import Plain
+from discreet.cli.printing import hand_out, hand_out_json, say
 from discreet.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ Where = Annotated[
 ]
 _WHAT = 3
 """The place of the question in a row."""
+_MORE = "--more-budget ACCOUNT"
+_SHORTEST = 12
+"""So many letters of an id are shown at least: all of one that nobody named."""
 
 
 @app.command(cls=Plain)
@@ -72,6 +76,7 @@ def show(
     with ledger:
         entries, accounts, _ = ledger.everything()
     lines = lines_of(entries, accounts, everything=everything)
+    letters = _letters({line.release for line in lines})
     if analyst is not None:
         lines = [line for line in lines if line.who == analyst]
         accounts = [one for one in accounts if one.name.endswith(f"@{analyst}")]
@@ -80,7 +85,7 @@ def show(
 
         lines = Joins(place.policy.datasets).lines(lines)
     if as_csv:
-        typer.echo(_csv(lines), nl=False)
+        hand_out(_csv(lines))
     elif as_json:
         totals = [
             {"account": one.name, "spent": one.spent.said(one.accounting),
@@ -88,9 +93,9 @@ def show(
             for one in accounts
         ]  # fmt: skip
         told = {"entries": [asdict(line) for line in lines], "totals": totals, "problem": problem}
-        typer.echo(json.dumps(told, indent=2))
+        hand_out_json(told)
     else:
-        _printed(lines, accounts, own=analyst is not None)
+        _printed(lines, accounts, letters, own=analyst is not None)
     if problem is not None and not as_json:
         warn(f"this is for looking only. {problem}")
 
@@ -106,9 +111,18 @@ def _csv(lines: Sequence[Line]) -> str:
     return out.getvalue()
 
 
-def _printed(lines: Sequence[Line], accounts: Sequence[Account], *, own: bool) -> None:
+def _letters(ids: Collection[str]) -> int:
+    """So many letters of every id tell which one is meant."""
+    longest = max(map(len, ids), default=0)
+    fits = (n for n in range(_SHORTEST, longest) if len({one[:n] for one in ids}) == len(ids))
+    return next(fits, longest)
+
+
+def _printed(
+    lines: Sequence[Line], accounts: Sequence[Account], letters: int, *, own: bool
+) -> None:
     if lines:
-        for row in _table(lines, own=own):
+        for row in _table(lines, letters, own=own):
             typer.echo(row)
     else:
         typer.echo("Nothing was asked.")
@@ -117,10 +131,10 @@ def _printed(lines: Sequence[Line], accounts: Sequence[Account], *, own: bool) -
     typer.echo()
     for one in accounts:
         words = f"{one.spent.said(one.accounting)} of {one.total.said(one.accounting)} spent"
-        typer.echo(f"{one.name}: {words}{', retired' if one.sealed else ''}")
+        say(f"{one.name}: {words}{', retired' if one.sealed else ''}")
 
 
-def _table(lines: Sequence[Line], *, own: bool) -> list[str]:
+def _table(lines: Sequence[Line], letters: int, *, own: bool) -> list[str]:
     """Rows of cells that fit the terminal: the question is cut, everything else is not."""
     from discreet.curator.values import shortened, width_of  # noqa: PLC0415
 
@@ -134,7 +148,7 @@ def _table(lines: Sequence[Line], *, own: bool) -> list[str]:
         "release",
         "about",
     )
-    rows = [head, *(_row(line, own=own) for line in lines)]
+    rows = [head, *(_row(line, letters, own=own) for line in lines)]
     about = {line.dataset for line in lines} - {""}
     if len(about) < 2 and not any("/" in name for name in about):
         rows = [row[:-1] for row in rows]  # all of it is about one dataset
@@ -156,7 +170,7 @@ def _table(lines: Sequence[Line], *, own: bool) -> list[str]:
     return found
 
 
-def _row(line: Line, *, own: bool) -> tuple[str, ...]:
+def _row(line: Line, letters: int, *, own: bool) -> tuple[str, ...]:
     cost = line.allowance if own else line.cost
     if not cost and line.allowance and not own:
         cost = f"({line.allowance})"
@@ -164,10 +178,10 @@ def _row(line: Line, *, own: bool) -> tuple[str, ...]:
         cost = "free"
     from discreet.curator.values import visible  # noqa: PLC0415
 
-    what = visible(" ".join(line.what.split()))
+    what = " ".join(line.what.split())
     when = line.at[:16].replace("T", " ")
-    about = visible(line.dataset)
-    return str(line.entry), when, line.who, what, cost, line.state, line.release[:12], about
+    cells = (when, line.who, what, cost, line.state, line.release[:letters], line.dataset)
+    return str(line.entry), *map(visible, cells)
 
 
 @app.command(cls=Plain)
@@ -301,11 +315,12 @@ def raise_(
 
     place = place_of(where)
     if place.policy is not None:
-        problem = (
-            "says its budgets itself: change it, then `discreet register policy.toml --more-budget`"
-        )
+        problem = f"says its budgets itself: change it, then `discreet register {where} {_MORE}`"
         raise ParameterError("file", where, problem)
-    most = limit_of(epsilon=total).most
+    try:
+        most = limit_of(epsilon=total).most
+    except ParameterError as error:
+        raise ParameterError("EPSILON", total, error.problem) from None
     with place.open() as ledger, ledger.writing() as on:
         on.name = "raise"
         accounts = on.accounts()

@@ -28,8 +28,10 @@ class Plain(TyperCommand):
 
 
 def take_as_typed(options: Iterable[Any]) -> None:
-    """Let options be read without a validator."""
+    """Let options be read without a validator; and let help show no type of a flag."""
     for option in options:
+        if getattr(option, "is_flag", False) and option.metavar is None:
+            option.metavar = ""
         if getattr(option, "_runtime_param", ...) is None:
             option._runtime_param = _AsTyped()  # noqa: SLF001 - there is no other way to say it
 

@@ -19,6 +19,7 @@ from discreet.cli.answers import Answer, answered, show_answer
 from discreet.cli.files import Where, forgotten, opened
 from discreet.cli.options import Known, Out, Price, pair_of, spread
 from discreet.cli.places import is_policy
+from discreet.cli.printing import say
 from discreet.cli.releases import Stored
 from discreet.curator.values import visible
 from discreet.errors import ParameterError, UnsupportedError
@@ -262,7 +263,7 @@ def range(
         made = _of_histogram(release, pairs, confidence, share=share)
         _told(_rows(made, spans[0]), as_json=as_json)
         for note in made.notes:
-            typer.echo(f"note: {note}", err=True)
+            say(f"note: {note}", err=True)
         return
     found = Published.of(release).rectangle(*pairs, confidence=confidence)
     _told([_Line(" and ".join(spans), "n", *astuple(found))], as_json=as_json)
@@ -355,4 +356,4 @@ def _told(found: list[_Line], *, as_json: bool) -> None:
         return
     longest = max((len(one.of) for one in found), default=0)
     for one in found:
-        typer.echo(f"{one.of:<{longest}}  {one.name} {_figure(one.value)}  ({one.interval})")
+        say(f"{one.of:<{longest}}  {one.name} {_figure(one.value)}  ({one.interval})")

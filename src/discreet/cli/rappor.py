@@ -22,6 +22,7 @@ import typer
 from discreet.cli import options as o
 from discreet.cli.errors import FAILED, Guarded
 from discreet.cli.plain import Plain
+from discreet.cli.printing import hand_out, say
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -190,7 +191,10 @@ def decode(
         alpha=alpha,
         correction=correction,  # type: ignore[arg-type]
     )
-    typer.echo(_json(found) if as_json else _table(found, everything=everything))
+    if as_json:
+        hand_out(_json(found) + "\n")
+    else:
+        say(_table(found, everything=everything))
     if not found.sufficient:
         raise typer.Exit(FAILED)
 
@@ -209,15 +213,16 @@ def _json(found: Decoded) -> str:
 
 
 def _table(found: Decoded, *, everything: bool) -> str:
+    from discreet.query.words import visible  # noqa: PLC0415
+
     rows = found.estimates if everything else found.found
     lines = [str(found), f"{found.costs}, for each client"]
-    wide = max([4, *(len(one.word) for one in rows)])
+    wide = max([4, *(len(visible(one.word)) for one in rows)])
     if rows:
         lines += ["", f"{'word':<{wide}}  {'share':>8}  {'± 2 errors':>10}  {'p-value':>8}"]
     for one in rows:
+        word = f"{visible(one.word):<{wide}}"
         error = f"{2 * one.standard_error:.4f}"
         mark = "" if one.found or not everything else "  not found"
-        lines.append(
-            f"{one.word:<{wide}}  {one.share:>8.4f}  {error:>10}  {one.p_value:>8.2g}{mark}"
-        )
+        lines.append(f"{word}  {one.share:>8.4f}  {error:>10}  {one.p_value:>8.2g}{mark}")
     return "\n".join(lines)

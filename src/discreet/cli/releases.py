@@ -10,21 +10,24 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from discreet.cli import options as o
 from discreet.cli.answers import table
+from discreet.cli.derived import Derived
 from discreet.cli.options import FIGURES, check_ending, spread
 from discreet.cli.places import place_of
+from discreet.cli.printing import hand_out, hand_out_json, say
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.curator.record import Record
     from discreet.curator.release import Release
 
-__all__ = ["Stored", "export", "plot", "report", "schema", "show"]
+__all__ = ["Stored", "export", "plot", "report", "schema", "show", "show_derived"]
 
 _Found = TypeVar("_Found", "Record", "Record | Release")
 
@@ -48,14 +51,21 @@ class Stored:
         """With its provenance."""
         from discreet.curator.record import Record  # noqa: PLC0415
 
-        found = self.found()
+        found = self.named()
+        if isinstance(found, Derived):
+            raise ParameterError("release", self.release, found.why_no_record())
         if not isinstance(found, Record):
             problem = "was made without a ledger: there is no record of it to be published"
             raise ParameterError("release", self.release, problem)
         return found
 
     def found(self) -> Record | Release:
-        """A record; or a release that was made without a ledger."""
+        """A record; or a release that is in no ledger."""
+        found = self.named()
+        return found.release if isinstance(found, Derived) else found
+
+    def named(self) -> Record | Release | Derived:
+        """A record; or a release that was made without a ledger, or computed of others."""
         if self.policy is not None and self.ledger is not None:
             raise ParameterError("--policy", self.policy, "or --ledger must be said, not both")
         named = self.policy or self.ledger
@@ -80,7 +90,7 @@ class Stored:
         return Joins(policy.datasets).record(found)
 
 
-def _from_file(name: str) -> Record | Release:
+def _from_file(name: str) -> Record | Release | Derived:
     from discreet.curator.record import Record  # noqa: PLC0415
     from discreet.curator.release import Release  # noqa: PLC0415
     from discreet.curator.stored import read_json  # noqa: PLC0415
@@ -92,6 +102,8 @@ def _from_file(name: str) -> Record | Release:
     values = read_json(path)
     inner = values.get("record", values)  # what --json prints has the record inside
     if isinstance(inner, dict) and inner.get("schema") is None and "release" in inner:
+        if isinstance(inner.get("of"), list):
+            return Derived.from_dict(inner)
         return Release.from_dict(inner["release"])
     return Record.from_dict(inner)
 
@@ -108,28 +120,36 @@ def show(stored: Stored, as_json: o.Json = False) -> None:  # noqa: FBT002
 
     Example: [bold]discreet show 3f2a --policy policy.toml[/bold]
     """
-    found = stored.found()
+    found = stored.named()
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+        hand_out_json(found.to_dict())
+        return
+    if isinstance(found, Derived):
+        show_derived(found)
         return
     release = _release(found)
-    typer.echo(f"{table(release)}\n\n{_release(stored.as_asked(found)).explain()}")
+    say(f"{table(release)}\n\n{_release(stored.as_asked(found)).explain()}")
     if found is not release:
-        typer.echo(_provenance(stored.record()))
+        say(_provenance(stored.record()))
+
+
+def show_derived(made: Derived) -> None:
+    """Print a release that was computed of others, and of which."""
+    from discreet.curator.printed import WIDTH  # noqa: PLC0415
+
+    words = fill(made.words(), WIDTH, break_on_hyphens=False)
+    say(f"{table(made.release)}\n\n{made.release.explain()}\n{words}")
 
 
 def _provenance(record: Record) -> str:
-    from discreet.curator.values import visible  # noqa: PLC0415
-
     part = f", block {record.block}" if record.block else ""
     who = record.analyst or "the owner"
     entry = str(record.entry) if record.entry else f"with the hash {record.head}"
-    words = (
+    return (
         f"Release {record.id}: {record.dataset}{part}, data version {record.data_version}, policy "
         f"version {record.policy_version}; asked by {who}; {record.cost}, in entry {entry} of the "
         f"ledger; {record.software}."
     )
-    return visible(words)
 
 
 @spread
@@ -158,7 +178,7 @@ def _saved(output: Path, found: Record | Release, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"saved": str(output), "release": getattr(found, "id", None)}))
     else:
-        typer.echo(f"saved {output}", err=True)
+        say(f"saved {output}", err=True)
 
 
 @spread
@@ -220,10 +240,10 @@ def export(
     else:
         text = stored.record().to_json()
     if output is None:
-        typer.echo(text, nl=False)
+        hand_out(text)
         return
     output.write_text(text, encoding="utf-8", newline="")
-    typer.echo(f"saved {output}", err=True)
+    say(f"saved {output}", err=True)
 
 
 def schema(
@@ -241,4 +261,4 @@ def schema(
     """
     from discreet.curator.schemas import schema_text  # noqa: PLC0415
 
-    typer.echo(schema_text(form), nl=False)
+    hand_out(schema_text(form))

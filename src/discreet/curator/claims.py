@@ -59,12 +59,12 @@ def check_may_ask(policy: Policy, family: Family, who: str, today: Callable[[], 
     """Refuse who has no allowance, and what is over."""
     if who != OWNER and family.name not in policy.analysts[who].allowances:
         raise _over(f"{who} has no allowance for {family.name}")
-    ends = {f"the family {family.name!r}": family.expires}
+    ends = {f"the family {family.name!r} could be asked": family.expires}
     if who != OWNER:
-        ends[f"the analyst {who!r}"] = policy.analysts[who].expires
+        ends[f"the analyst {who!r} could ask"] = policy.analysts[who].expires
     for what, last in ends.items():
         if last is not None and today() > last:
-            raise _over(f"{what} could be asked until {last}")
+            raise _over(f"{what} until {last}")
 
 
 def _over(words: str) -> BudgetExceededError:
@@ -102,6 +102,8 @@ def _digest(text: str) -> str:
 
 
 _KEY = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_MARKED = re.compile(r"-[0-9a-f]{8}\Z")
+"""How the key of an analyst ends, behind what was said."""
 
 
 def key_of(key: str | None, who: str, ledger: str) -> str:
@@ -323,16 +325,17 @@ def record_of(ledger: Ledger, found: Done, *, alone: bool = False) -> Record:
 
 
 def found_record(ledger: Ledger, key: str, *, alone: bool = False) -> Record:
-    """The stored answer of a key, or of the beginning of one."""
+    """The stored answer of a key: the whole one, as an analyst said it, or the beginning of it."""
     done = ledger.answer(key)
     if done is None:
         asked = _asked(ledger)
-        found = [key] if key in asked else [one for one in asked if one.startswith(key)]
-        if key not in asked and len(key) < SHORTEST:
+        found = [key] if key in asked else [one for one in asked if _MARKED.sub("", one) == key]
+        if not found and len(key) < SHORTEST:
             problem = f"is no whole id, and too short for the beginning of one: say {SHORTEST} "
             raise ParameterError(
                 "release", key, f"{problem}letters or more; `discreet ledger show` lists all"
             )
+        found = found or [one for one in asked if one.startswith(key)]
         if len(found) > 1:
             raise ParameterError("release", key, f"could be any of {', '.join(found[:5])}")
         done = ledger.answer(found[0]) if found else None

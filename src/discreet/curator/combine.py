@@ -34,6 +34,8 @@ from discreet.privacy.compose import sequential
 
 __all__ = ["combined"]
 
+_NOTE = "combined with an earlier, coarser answer by their variances"
+
 
 def combined(coarse: Release, fine: Release, *, counts: Collection[str]) -> Release:
     """The finer answer, improved by a coarser one to the same question.
@@ -81,7 +83,7 @@ def combined(coarse: Release, fine: Release, *, counts: Collection[str]) -> Rele
         intervals={name: tuple(pairs) for name, pairs in intervals.items()},
         guarantee=sequential(coarse.guarantee, fine.guarantee),
         losses=(*coarse.losses, *fine.losses),
-        notes=(*fine.notes, "combined with an earlier, coarser answer by their variances"),
+        notes=tuple(dict.fromkeys((*fine.notes, _NOTE))),
     )
 
 

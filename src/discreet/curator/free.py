@@ -20,6 +20,7 @@ from discreet.curator.policy.model import Policy
 from discreet.curator.questions import Question, target_of
 from discreet.curator.search import Search
 from discreet.curator.searching import Searches, to_be_found
+from discreet.curator.unchanged import change_of
 from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.query.schema import Schema
@@ -54,10 +55,16 @@ class Free(ABC):
                 block: str | None = None, analyst: str | None = None,
                 search_again: bool = False, **price: Any,
                 ) -> str:  # fmt: skip
-        """The question in words, with the statement that would run; free."""
+        """The question in words, with the statement that would run; free.
+
+        The owner is told where files have changed, and asking would be refused.
+        """
         asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
         said = priced_at(self.policy.defaults, price)
         text = asking.explain(question, **said)
+        changed = change_of(self.ledger, asking) if analyst is None else ""
+        if changed:
+            text += f"\n\nNote: asking would be refused. {changed[0].upper()}{changed[1:]}."
         if not missing:
             return text
         cost = self._cost_of(asking, question, said, missing)

@@ -14,12 +14,20 @@ from __future__ import annotations
 
 from discreet.curator.asking import Asking
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.marks import Data, Mark, changed_words, marks_in, marks_on, note
+from discreet.curator.ledger.marks import (
+    Data,
+    Mark,
+    changed_words,
+    marks_in,
+    marks_on,
+    note,
+    otherwise,
+)
 from discreet.curator.policy.registration import data_of
 from discreet.engines.state import Seen
 from discreet.errors import ChangedDataError, DiscreetError, EngineError, LedgerError
 
-__all__ = ["insist_unchanged", "seen_by"]
+__all__ = ["change_of", "insist_unchanged", "seen_by"]
 
 _GONE = "a file of the data is not there any more; nothing was charged"
 _CLOSED = "the data cannot be opened; nothing was charged"
@@ -47,6 +55,18 @@ def insist_unchanged(ledger: Ledger, asking: Asking, *, policy: str) -> None:
         data = data_of(asking.dataset, asking.block, "")
         raise ChangedDataError(f"{changed_words(data)}. Nothing was charged")
     asking.agreed = seen
+
+
+def change_of(ledger: Ledger, asking: Asking) -> str:
+    """What a question would be refused with, in the owner's words; "" where it would not.
+
+    It only looks: nothing is noted and nothing is opened.
+    """
+    seen = None if asking.watched is None else asking.watched.now()
+    if seen is None or seen == asking.agreed:
+        return ""
+    changed = otherwise(marks_in(ledger), [data_of(asking.dataset, asking.block, seen.state)])
+    return changed_words(changed[0]) if changed else ""
 
 
 def seen_by(asking: Asking) -> Seen | None:

@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import Literal
 
 from discreet.errors import InputTypeError
+from discreet.query.words import visible
 
 __all__ = [
     "Interval",
@@ -126,25 +127,6 @@ def kind_of(values: Iterable[Value]) -> Kind:
 def same(first: object, second: object) -> bool:
     """Equal and of one type: 1, 1.0 and True are three values."""
     return type(first) is type(second) and first == second
-
-
-def visible(text: str) -> str:
-    r"""Text with what a reader could not see, or what would drive a terminal, written out.
-
-    >>> visible("a\x1b[2Jb\u202e")
-    'a\\x1b[2Jb\\u202e'
-    """
-    if text.isprintable():
-        return text
-    return "".join(map(_visible, text))
-
-
-def _visible(letter: str) -> str:
-    if letter.isprintable():
-        return letter
-    if unicodedata.category(letter) == "Zs":  # a space of another width
-        return " "
-    return letter.encode("unicode_escape").decode("ascii")
 
 
 def width_of(text: str) -> int:

@@ -154,13 +154,21 @@ def written(number: Fraction) -> str:
     return repr(decimal if exact else fraction)
 
 
+_SHORT = 8
+"""A decimal of so many characters is easier to read than a shorter fraction: 0.25, not 1/4."""
+
+
 @lru_cache(maxsize=1024)
 def shown(number: Fraction) -> str:
     """A rational as a person would write it: exactly where that is short, else with 'about'.
 
-    >>> shown(Fraction(1, 10)), shown(Fraction(1, 3)), shown(Fraction(1, 10**8))
-    ('0.1', '1/3', '1e-08')
+    >>> shown(Fraction(1, 4)), shown(Fraction(1, 3)), shown(Fraction(1, 10**8))
+    ('0.25', '1/3', '1e-08')
     """
+    if number.denominator != 1:
+        decimal = f"{_near(number):.12g}"
+        if len(decimal) <= _SHORT and Fraction(decimal) == number:
+            return decimal
     exact = written(number).strip("'")
     return exact if len(exact) <= 20 else f"about {_near(number):.6g}"
 

@@ -23,7 +23,7 @@ from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.sums import laplace_error
 from discreet.query.blocks import Form
 from discreet.query.kinds import said
-from discreet.query.plan import Aggregate, Output, Plan, PostAggregate
+from discreet.query.plan import Aggregate, Output, Plan, Post, PostAggregate, inside
 from discreet.query.price import Measured, Priced, Target, priced
 from discreet.query.reading import (
     count_form,
@@ -35,8 +35,10 @@ from discreet.query.reading import (
     standard_deviation,
     sum_form,
 )
+from discreet.query.render import post_sql
 from discreet.query.schema import PerPerson, PerRow, Schema
 from discreet.query.stability import Stability, number_of_groups
+from discreet.query.words import listed, visible
 
 __all__ = [
     "Price",
@@ -130,14 +132,14 @@ class Price:
         level = f"{float(self.confidence):.0%}"
         rows = [("number", "expected error", f"{level} within", "noise")]
         rows += [
-            (line.name, figure(line.error), figure(line.half_width), line.mechanism)
+            (visible(line.name), figure(line.error), figure(line.half_width), line.mechanism)
             for line in self.lines
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         table = [
             f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows
         ]
-        notes = [f"{line.name}: {line.note}" for line in self.lines if line.note]
+        notes = [f"{visible(line.name)}: {line.note}" for line in self.lines if line.note]
         return "\n".join([f"costs {self.guarantee}", *table, *notes])
 
 
@@ -170,13 +172,14 @@ def price_of(question: Priced, *, confidence: Exact = "0.95", rows: Exact | None
     lines = [
         _line(output, question, level, size)
         for output in question.plan.outputs
-        if isinstance(output.value, PostAggregate)
+        if any(inside(output.value))
     ]
     return Price(str(question.guarantee), level, number_of_groups(question.plan), tuple(lines))
 
 
 def _line(output: Output, question: Priced, confidence: Fraction, rows: int) -> PriceLine:
-    assert isinstance(output.value, PostAggregate)  # noqa: S101 - the caller looked
+    if not isinstance(output.value, PostAggregate):
+        return PriceLine(output.name, _computed(output.value), None, None)
     wanted = output.value.aggregate
     measured = question.home[wanted]
     words = mechanism_words(measured)
@@ -197,6 +200,13 @@ def _line(output: Output, question: Priced, confidence: Fraction, rows: int) -> 
         ranks = float(rank_error(measured, wanted.level, confidence))
         return PriceLine(output.name, words, None, None, f"within {figure(ranks)} ranks")
     return _ratio_line(output.name, wanted, measured, confidence, rows)
+
+
+def _computed(post: Post) -> str:
+    """A function of numbers has no noise of its own, and its error is not known beforehand."""
+    parts = dict.fromkeys(post_sql(PostAggregate(one)) for one in inside(post))
+    told = listed(parts, 4)
+    return f"computed from {told}; how far off it is can be told of these only: ask for them, too"
 
 
 def _linear(wanted: Aggregate, measured: Measured) -> Form | None:
@@ -273,6 +283,7 @@ def epsilon_for(
     """The least epsilon, to three digits, at which every number (or one column) is this accurate.
 
     Numbers whose error depends on the data (quantiles) are left out, unless nothing else is asked.
+    A count that is rounded is this accurate when it is told, if that is 1 or more.
     """
     distance = positive(within, name="within")
 
@@ -285,12 +296,31 @@ def epsilon_for(
                 "how far off a mean is depends on how many rows a group has: say rows=..., a "
                 "public guess, or ask by epsilon"
             )
-        widths = [line.half_width for line in lines if line.half_width is not None]
+        rounded = _rounded(question) if distance >= 1 else ()
+        widths = [
+            math.ceil(line.half_width + 0.5) if line.name in rounded else line.half_width
+            for line in lines
+            if line.half_width is not None
+        ]
         if not widths:
             raise ParameterError("within", within, "has no meaning for numbers of unknown error")
         return max(widths) <= distance
 
     return least_epsilon(met, within)
+
+
+def _rounded(question: Priced) -> set[str]:
+    """The counts that are read off weighted rows: they are rounded to whole numbers, and their
+    intervals are told around these.
+    """
+    return {
+        output.name
+        for output in question.plan.outputs
+        if isinstance(output.value, PostAggregate)
+        and output.value.aggregate.function in ("count", "people")
+        and (home := question.home[output.value.aggregate]) is not None
+        and home.scale > 1
+    }
 
 
 def least_epsilon(met: Callable[[Fraction], bool], within: object) -> Decimal:
@@ -332,8 +362,8 @@ def in_words(
     sql: str, schema: Schema, moves: Sequence[str], price: Price, statement: str | None
 ) -> str:
     """A question, how far one person moves its numbers, what they cost, and what will run."""
-    lines = ["Question", _indent(sql), "", "One person", f"  {unit_words(schema)}"]
-    lines += [f"  {line}" for line in moves]
+    lines = ["Question", _indent(sql), "", "One person", _indent(unit_words(schema))]
+    lines += map(_indent, moves)
     groups = price.groups
     many = "selected groups" if groups is None else f"{groups:,} group{'s' if groups != 1 else ''}"
     lines += ["", f"Answer ({many})", _indent(str(price))]
@@ -343,7 +373,7 @@ def in_words(
 
 
 def _indent(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
+    return "\n".join(f"  {visible(line)}" for line in text.splitlines())
 
 
 def unit_words(schema: Schema) -> str:

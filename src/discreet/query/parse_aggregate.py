@@ -66,7 +66,10 @@ def counted(operand: e.Expr) -> Aggregate:
 
 
 def measured(function: Function, operand: e.Expr) -> Aggregate:
-    """An aggregate of a number; the sum of a condition counts the rows where it is true."""
+    """An aggregate of a number; the sum of a condition counts the rows where it is true.
+
+    The sum of what is 1 or missing counts the rows where it is there.
+    """
     checked(operand)
     if isinstance(operand.kind, Flag) and function == "sum":
         return Aggregate("count", where=operand)
@@ -75,11 +78,27 @@ def measured(function: Function, operand: e.Expr) -> Aggregate:
     if not isinstance(operand.kind, Number):
         raise QueryError(f"the {function} needs a number, not {said(operand.kind)}")
     if operand.kind.low == operand.kind.high:
-        value = shown(operand.kind.least)
-        raise QueryError(f"the {function} of what is always {value} says nothing; say COUNT(*)")
+        if function == "sum" and operand.kind.least == 1:
+            return counted(operand)
+        raise _constant(function, operand.kind)
     if function in ("product", "geometric_mean"):
         total.logarithm(operand)  # refuses what may be 0 or below
     return Aggregate(function, operand)
+
+
+def _constant(function: Function, kind: Number) -> QueryError:
+    """One value or none: what says the same, or says something."""
+    value = shown(kind.least)
+    what, of = (
+        (f"{value} or missing", "the same expression")
+        if kind.nullable
+        else (f"always {value}", "*")
+    )
+    say = f"COUNT({of})"
+    if function == "sum" and kind.least:
+        return QueryError(f"the sum of what is {what} is a count: say {value} * {say}")
+    there = f"; {say} tells how often it is there" if kind.nullable else f": it is {value}"
+    return QueryError(f"the {function} of what is {what} says nothing{there}")
 
 
 def quantile(operand: e.Expr, level: Fraction) -> Aggregate:

@@ -52,6 +52,8 @@ _PARTS = {
     "doy": "dayofyear",
 }
 _WHERE = "an expression about a row"
+Memory = dict[int, e.Expr | tuple[str, str | None]]
+"""What was read; or the words with which it was refused, and the name that is no column."""
 
 
 class Names(Protocol):
@@ -63,7 +65,7 @@ class Names(Protocol):
         ...
 
     @property
-    def memory(self) -> dict[int, e.Expr | str] | None:
+    def memory(self) -> Memory | None:
         """What was read or refused before, by the identity of its node; None keeps nothing."""
         ...
 
@@ -84,10 +86,10 @@ def read(node: Node, names: Names) -> e.Expr:
         try:
             memory[id(node)] = _read(node, names)
         except QueryError as error:
-            memory[id(node)] = error.problem
+            memory[id(node)] = error.problem, error.column
     known = memory[id(node)]
-    if isinstance(known, str):
-        raise QueryError(known)
+    if isinstance(known, tuple):
+        raise QueryError(known[0], column=known[1])
     return known
 
 

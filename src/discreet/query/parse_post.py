@@ -116,7 +116,7 @@ class Released:
         except QueryError as error:
             close = meant(node.name, self.outputs)
             there = f"; nor is it a name of the answer{close}" if close else ""
-            raise QueryError(error.problem + there) from None
+            raise QueryError(error.problem + there, column=error.column) from None
 
 
 def kind_of(post: Post, groups: Sequence[e.Expr]) -> str:

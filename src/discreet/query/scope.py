@@ -17,7 +17,7 @@ from sqlglot import exp
 from discreet.errors import QueryError
 from discreet.query import expr as e
 from discreet.query import sugar, total
-from discreet.query.parse_expr import is_aggregate, read
+from discreet.query.parse_expr import Memory, is_aggregate, read
 from discreet.query.schema import Hidden, PerPerson, PublicTable, Schema
 from discreet.query.tree import Node, found, name_of, only, part, refused
 from discreet.query.words import listed, meant
@@ -75,7 +75,7 @@ class Scope:
     sources: tuple[Source, ...]
     where: e.Expr | None = None
     aliases: Mapping[str, Node] = field(default_factory=dict, compare=False, repr=False)
-    memory: dict[int, e.Expr | str] | None = field(default=None, compare=False, repr=False)
+    memory: Memory | None = field(default=None, compare=False, repr=False)
 
     def remembering(self) -> Scope:
         """The same names, for a tree that stays alive and is read more than once."""
@@ -104,16 +104,16 @@ class Scope:
         if not hits:
             hits = [(n, s.columns[n]) for s in sources for n in _matching(s.columns, name)]
         if not hits:
-            raise QueryError(self._unknown(name, quoted=bool(node.this.args.get("quoted"))))
+            raise self._unknown(name, quoted=bool(node.this.args.get("quoted")))
         if len({meaning for _, meaning in hits}) > 1:
             raise QueryError(f"the name {name[:60]!r} is ambiguous; say table.column, as written")
         return hits[0]
 
-    def _unknown(self, name: str, *, quoted: bool) -> str:
+    def _unknown(self, name: str, *, quoted: bool) -> QueryError:
         if name.lower() in self.aliases:
             aggregated = any(map(is_aggregate, self.aliases[name.lower()].walk()))
             after = "; a condition on it goes into HAVING" if aggregated else ""
-            return (
+            return QueryError(
                 f"{name[:60]!r} is a name of the answer, and WHERE and the SELECT list come before "
                 f"it: write its expression again{after}"
             )
@@ -121,9 +121,10 @@ class Scope:
         there = listed(sorted(n for n, m in known.items() if m != Person(n)), 30)
         text = name[:60].replace("'", "''")
         say = f"; double quotes name a column, and text goes in single quotes: '{text}'"
-        return (
+        return QueryError(
             f"there is no column {name[:60]!r} that a question may use{meant(name, known)}"
-            f"{say if quoted else ''}; there are: {there}"
+            f"{say if quoted else ''}; {f'there are: {there}' if there else 'none is declared'}",
+            column=name,
         )
 
     def column(self, node: exp.Column) -> e.Expr:

@@ -224,6 +224,8 @@ def only(node: Node, *allowed: str) -> None:
     """Refuse a tree that says more than the words that are read here."""
     for name, value in node.args.items():
         if name not in allowed and not _says_nothing(value):
+            if isinstance(node, exp.Table) and name in ("db", "catalog"):
+                raise QueryError(f"a table has one name here: say FROM {node.name[:60]}")
             word = name.strip("_").replace("_", " ").upper()
             raise QueryError(f"{spelled(node)} does not take {word} here{_hint(name.strip('_'))}")
 

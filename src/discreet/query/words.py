@@ -1,4 +1,4 @@
-"""Words that refusals share: the name that was probably meant, and numbers too long to be written.
+"""Words that refusals share: the name that was probably meant, and what cannot be written as it is.
 
 Suggestions come from what the owner declared, never from the data.
 Tested by tests/query/test_words.py
@@ -6,11 +6,12 @@ Tested by tests/query/test_words.py
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
 
-__all__ = ["brief", "listed", "meant"]
+__all__ = ["brief", "listed", "meant", "visible"]
 
 MOST_COMPARED = 5000
 """A name is compared with at most this many others."""
@@ -58,3 +59,22 @@ def brief(value: object) -> object:
             return f"a number of {value.bit_length()} bits"
         return f"{type(value).__name__} of a number with too many digits"
     return value
+
+
+def visible(text: str) -> str:
+    r"""Text with what a reader could not see, or what would drive a terminal, written out.
+
+    >>> visible("a\x1b[2Jb\u202e")
+    'a\\x1b[2Jb\\u202e'
+    """
+    if text.isprintable():
+        return text
+    return "".join(map(_visible, text))
+
+
+def _visible(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    if unicodedata.category(letter) == "Zs":  # a space of another width
+        return " "
+    return letter.encode("unicode_escape").decode("ascii")

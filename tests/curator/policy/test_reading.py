@@ -1,6 +1,7 @@
 """Reading a file: exact numbers, paths beside the file, and errors that travel well."""
 
 import pickle
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -95,3 +96,10 @@ def test_odd_names_are_quoted():
     with pytest.raises(PolicyError) as caught:
         parse_policy(text, folder=FOLDER)
     assert caught.value.problems[0].startswith('policy.toml:12: [dataset.d.columns] "a b": c"d is')
+
+
+@pytest.mark.parametrize(("name", "shown"), [("f", "f"), ('"a (b)"', '"a (b)"')])
+def test_a_table_that_is_there_twice_is_called_by_its_name(name, shown):
+    text = f"{SMALL}\n[family.{name}]\n[family.{name}]\n"
+    with pytest.raises(PolicyError, match=rf"table \[family\.{re.escape(shown)}\] is there twice"):
+        parse_policy(text, folder=FOLDER)

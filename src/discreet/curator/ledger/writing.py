@@ -376,11 +376,11 @@ class Writing:
             )
         kind = account.accounting
         cost, left = told_apart(charge.amount, account.left, kind)
-        words = f"{left} is left"
+        words = f"this question costs {cost}, and of {charge.account} {left} is left"
         if account.sealed:
-            words = "it was retired: no question is answered from the data any more"
+            words = f"{charge.account} was retired: no question is answered from its data any more"
         raise BudgetExceededError(
-            f"this question costs {cost}, and of {charge.account} {words}; nothing was charged",
+            f"{words}; nothing was charged",
             asked=charge.amount,
             left=account.left,
             could=None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from ast import literal_eval
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -122,12 +123,18 @@ def _toml(text: str, file: str) -> dict[str, Any]:
         lines = text.rstrip().count("\n") + 1
         line = int(found[1]) if found else lines
         said = words[: found.start()] if found else words.removesuffix(" (at end of document)")
-        words = f"is no TOML here: {_HELP.get(said, said)}"
+        words = f"is no TOML here: {_HELP.get(said) or _twice(said) or said}"
         raise PolicyError(file, [(line, words)]) from None
     except (ValueError, RecursionError):  # integers of over 4,300 digits, a thousand brackets
         long = re.search(r"[\d_]{4300,}", text)
         where = None if long is None else text.count("\n", 0, long.start()) + 1
         raise PolicyError(file, [(where, _TOO_MUCH)]) from None
+
+
+def _twice(said: str) -> str | None:
+    """A table that is declared again: the parser tells its name as a tuple."""
+    found = re.fullmatch(r"Cannot declare (\(.*\)) twice", said)
+    return found and f"the table [{_dotted(literal_eval(found[1]))}] is there twice; keep one of it"
 
 
 def _decimal(text: str) -> Decimal:

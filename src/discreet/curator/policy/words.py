@@ -44,7 +44,7 @@ from discreet.query.schema import (
     PublicTable,
     Unit,
 )
-from discreet.query.words import listed
+from discreet.query.words import listed, visible
 
 __all__ = ["chance_of_guessing", "column_words", "explained", "warnings"]
 
@@ -420,4 +420,4 @@ def _of_dataset(dataset: Dataset) -> Iterator[str]:
 
 
 def _item(text: str) -> str:
-    return fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ")
+    return fill(visible(text), WIDTH, initial_indent="  - ", subsequent_indent="    ")
