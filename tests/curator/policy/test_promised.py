@@ -2,6 +2,7 @@
 
 import pytest
 from tests.curator.payroll import COUNT, POLICY, changed, spent, write_rows
+from tests.curator.policy.test_registration import BLOCKS
 
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.verify import verified
@@ -12,17 +13,6 @@ from discreet.curator.policy.words import warnings
 from discreet.errors import LedgerError, ParameterError
 
 PERSON = 'unit = { person = "id", max_rows = 2 }'
-BLOCKS = """
-[dataset.payroll.block.q1]
-source = "q1.csv"
-version = "q1"
-people = "own"
-epsilon = 1
-[dataset.payroll.block.q2]
-source = "q2.csv"
-version = "q2"
-people = "shared"
-"""
 
 
 @pytest.fixture
