@@ -121,8 +121,10 @@ def test_releases_in_every_form(pair):
         keys = [one.json["id"] for one in answers]
         listed = caller.both("GET", "/api/releases?limit=2", sized=False)
         assert set(listed[0].json["releases"][0]) == {
-            "key", "sql", "dataset", "block", "cost", "at"
+            "key", "sql", "dataset", "block", "cost", "paid", "at"
         }  # fmt: skip
+        told = [[(x["cost"], x["paid"]) for x in one.json["releases"]] for one in listed]
+        assert told[0] == told[1]
         for ending in ("", ".csv", ".html", ".vl.json"):
             seen = []
             for place, key in enumerate(keys):

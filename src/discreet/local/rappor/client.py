@@ -59,7 +59,7 @@ def permanent(bloom: int, secret: bytes, params: Params, *, compatible: bool = F
 def _compatible_coins(bloom: int, secret: bytes, params: Params) -> tuple[int, int]:
     """Which bits are replaced, and the coins that replace them, as the original clients do."""
     if not params.is_compatible:
-        nearest = f"; the original clients take f = {shown(params.compatible().f)} for it"
+        nearest = f"; the original clients take f = {params.compatible().f} for it"
         problem = f"must be a multiple of 1/128 for compatible reports{nearest}"
         raise ParameterError("f", shown(params.f), problem)
     digest = hmac.new(secret, bloom.to_bytes(4, "big"), hashlib.sha256).digest()
