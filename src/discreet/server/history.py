@@ -65,14 +65,14 @@ _OLDER = (
 def entries_after(ledger: Ledger, after: int, most: int) -> list[Entry]:
     """So many entries behind one, in their order."""
     rows = ledger.glance(_AFTER, after=after, most=most)
-    return [Entry(int(seq), str(kind), str(body), str(sum_)) for seq, kind, body, sum_ in rows]
+    return [Entry.of(row) for row in rows]
 
 
 def entries_before(ledger: Ledger, before: int | None, most: int) -> list[Entry]:
     """So many entries before one, or the last ones, in their order."""
     until = ledger.head.seq + 1 if before is None else before
     rows = ledger.glance(_BEFORE, before=until, most=most)
-    found = [Entry(int(seq), str(kind), str(body), str(sum_)) for seq, kind, body, sum_ in rows]
+    found = [Entry.of(row) for row in rows]
     return found[::-1]
 
 
@@ -94,7 +94,7 @@ def paid_for(ledger: Ledger, entries: Sequence[int]) -> dict[int, str]:
         some = entries[start : start + _KEYS]
         wanted = {f"s{i}": some[i] if i < len(some) else 0 for i in range(_KEYS)}
         rows = ledger.glance(_SOME, **wanted)
-        asked = [Entry(int(seq), str(kind), str(body), str(sum_)) for seq, kind, body, sum_ in rows]
+        asked = [Entry.of(row) for row in rows]
         whose = {one.seq: one.values()["analyst"] for one in asked}
         for line in lines_of(asked, accounts, everything=True):
             found[line.entry] = line.allowance if whose[line.entry] else line.cost
