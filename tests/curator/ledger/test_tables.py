@@ -3,6 +3,7 @@
 import sqlite3
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import func, insert, inspect, update
 from tests.curator.ledger.harness import UNIT, ask, claim, new_ledger, registration, replace
@@ -189,6 +190,70 @@ def test_a_newer_ledger_is_refused(either):
         either.open()
 
 
+BOTH = "UPDATE discreet_entry SET answer = 'x' WHERE key = 'waiting'"
+IMPOSSIBLE = (
+    "UPDATE discreet_entry SET noise = NULL WHERE key = 'waiting'",
+    BOTH,
+    "UPDATE discreet_entry SET state = 'done' WHERE key = 'waiting'",
+    "UPDATE discreet_entry SET state = 'reserved' WHERE key = 'done'",
+    "UPDATE discreet_entry SET state = 'void' WHERE key = 'done'",
+    "UPDATE discreet_entry SET canon = NULL WHERE key = 'done'",
+    "UPDATE discreet_entry SET digest = NULL WHERE key = 'waiting'",
+    "UPDATE discreet_entry SET state = NULL WHERE key = 'waiting'",
+    "UPDATE discreet_entry SET key = NULL WHERE key = 'waiting'",
+    "UPDATE discreet_entry SET answer = 'x' WHERE seq = 1",
+    "UPDATE discreet_entry SET size = 1 WHERE seq = 1",
+)
+"""Rows that are no questions, and no other entries."""
+
+
+@pytest.mark.parametrize("change", IMPOSSIBLE)
+def test_a_file_refuses_a_row_that_cannot_be(place, change):
+    _refused(place, change)
+
+
+@pytest.mark.parametrize("change", IMPOSSIBLE)
+def test_a_row_that_cannot_be_is_refused_by_a_server_or_found(postgres_places, change):
+    """A noise key beside an answer is refused; the rest is found, when it is read at the latest."""
+    place = postgres_places()
+    if change == BOTH:
+        _refused(place, change)
+        return
+    with place.new() as ledger:
+        ask(ledger, place, claim("done"))
+        ledger.reserve(claim("waiting"))
+        verified(ledger)
+        with psycopg.connect(place.address, autocommit=True) as owner:
+            owner.execute(change)
+        with pytest.raises(LedgerError):
+            verified(ledger)
+
+
+@pytest.mark.parametrize("before", [5, 8])
+def test_a_server_gets_the_short_check_once(postgres_places, before):
+    place = postgres_places()
+    with place.new() as ledger:
+        ask(ledger, place, claim("a"))
+        checks = _checks(ledger)
+        assert set(checks) == {"discreet_entry_apart"}
+    database = Database(place.address)
+    with database.defining() as connection:
+        connection.exec_driver_sql(
+            "ALTER TABLE discreet_entry ADD CONSTRAINT discreet_entry_check CHECK (seq > 0)"
+        )
+        connection.execute(t.ledger.update().values(version=before))
+    database.close()
+    with place.open() as ledger:
+        assert _checks(ledger) == checks
+        ask(ledger, place, claim("b"))
+
+
+def _checks(ledger):
+    with ledger._database.defining(alone=False) as connection:
+        found = inspect(connection).get_check_constraints("discreet_entry")
+    return {each["name"]: each["sqltext"] for each in found}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -197,26 +262,19 @@ def test_a_newer_ledger_is_refused(either):
         "UPDATE discreet_account SET delta_spent = 1 WHERE id = 1",
         "UPDATE discreet_account SET total = spent - 1 WHERE id = 1",
         "UPDATE discreet_account SET name = 'staff@ann' WHERE id = 1",
-        "UPDATE discreet_entry SET noise = NULL WHERE key = 'waiting'",
-        "UPDATE discreet_entry SET answer = 'x' WHERE key = 'waiting'",
-        "UPDATE discreet_entry SET state = 'done' WHERE key = 'waiting'",
-        "UPDATE discreet_entry SET state = 'reserved' WHERE key = 'done'",
-        "UPDATE discreet_entry SET state = 'void' WHERE key = 'done'",
         "UPDATE discreet_entry SET key = 'done' WHERE key = 'waiting'",
-        "UPDATE discreet_entry SET canon = NULL WHERE key = 'done'",
-        "UPDATE discreet_entry SET digest = NULL WHERE key = 'waiting'",
-        "UPDATE discreet_entry SET state = NULL WHERE key = 'waiting'",
-        "UPDATE discreet_entry SET key = NULL WHERE key = 'waiting'",
-        "UPDATE discreet_entry SET answer = 'x' WHERE seq = 1",
-        "UPDATE discreet_entry SET size = 1 WHERE seq = 1",
         "UPDATE discreet_ledger SET id = 2",
         "INSERT INTO discreet_entry SELECT * FROM discreet_entry WHERE seq = 1",
     ],
 )
 def test_the_database_refuses_what_cannot_be(either, change):
-    """Whatever a program does: spent stays within total, a question is waiting or done."""
-    with either.new() as ledger:
-        ask(ledger, either, claim("done"))
+    """Whatever a program does: spent stays within total, a key is one question's."""
+    _refused(either, change)
+
+
+def _refused(place, change):
+    with place.new() as ledger:
+        ask(ledger, place, claim("done"))
         ledger.reserve(claim("waiting"))
         with pytest.raises(LedgerError, match="could not be written"), ledger.writing() as on:
             on._cursor.execute(change)
