@@ -1,6 +1,8 @@
 """Connections are divided evenly, and nobody who is stuck or dead keeps one from being answered."""
 
+import asyncio
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -13,7 +15,7 @@ from tests.server.fleet import Place, Server
 from tests.server.test_several import workers
 
 from discreet.server import dividing
-from discreet.server.dividing import AWAY, Listening, Shares
+from discreet.server.dividing import AWAY, Listening, Shares, Taking
 
 
 @pytest.fixture
@@ -45,13 +47,11 @@ def connected(one):
 
 
 def took(one):
-    """Whether it takes the connection that waits; as an event loop asks, until there is none."""
+    """Whether it takes the connection that waits."""
     try:
         one.accept()[0].close()
     except BlockingIOError:
         return False
-    with pytest.raises(BlockingIOError):
-        one.accept()
     return True
 
 
@@ -136,6 +136,78 @@ def test_connections_that_end_count_no_more(crowd, monkeypatch):
         assert took(one)
         one.counted(0)
         assert took(one)
+
+
+LOOPS = [asyncio.new_event_loop]
+with contextlib.suppress(ImportError):
+    import uvloop
+
+    LOOPS.append(uvloop.new_event_loop)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_connections_are_taken_one_by_one_until_that_ends(crowd, loop):
+    """What fails at its beginning is no matter to the next; what comes after the end is left."""
+    one, other = crowd
+    other.counted(AWAY)
+    begun, all_are = [], asyncio.Event()
+
+    async def begin(connection):
+        begun.append(connection)
+        if len(begun) == 3:
+            all_are.set()
+        if len(begun) == 1:
+            connection.close()
+            raise ConnectionResetError
+
+    async def all_of_it():
+        taking = Taking(one, begin)
+        with connected(one), connected(one), connected(one):
+            await all_are.wait()
+        taking.close()
+        await taking.wait_closed()
+        with connected(one):
+            await asyncio.sleep(0.05)
+        assert len(begun) == 3
+        assert all(each.gettimeout() == 0 for each in begun[1:])
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(asyncio.wait_for(all_of_it(), 30))
+    for each in begun:
+        each.close()
+
+
+def test_a_connection_that_the_system_has_no_room_for_is_taken_later(crowd, monkeypatch):
+    """Meanwhile nothing spins; another error is told."""
+    monkeypatch.setattr(dividing, "_LATER", 0.05)
+    one, _ = crowd
+    asked, real, begun = [], Listening.accept, asyncio.Event()
+
+    def accept(self):
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            raise OSError(errno.EMFILE, "Too many open files")
+        if len(asked) == 2:
+            raise OSError(errno.EPERM, "Operation not permitted")
+        return real(self)
+
+    monkeypatch.setattr(Listening, "accept", accept)
+    told = []
+
+    async def begin(connection):
+        connection.close()
+        begun.set()
+
+    async def all_of_it():
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: told.append(what))
+        taking = Taking(one, begin)
+        with connected(one):
+            await asyncio.wait_for(begun.wait(), 30)
+        taking.close()
+
+    asyncio.run(all_of_it())
+    assert asked[1] - asked[0] >= 0.04
+    assert [type(one["exception"]) for one in told] == [PermissionError]
 
 
 def sockets(pid):

@@ -15,9 +15,10 @@ from tests.server.running import prepared
 from discreet.curator.policy.model import Server
 from discreet.errors import LedgerError, ParameterError
 from discreet.server import run as running
-from discreet.server.run import address_of, bound, server_of, stop
+from discreet.server.run import address_of, bound, server_of
 from discreet.server.service import Service
 from discreet.server.settings import Settings
+from discreet.server.stopping import stop
 
 
 @pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("[::1]", "[::1]")])

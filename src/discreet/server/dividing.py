@@ -13,13 +13,17 @@ Tested by tests/server/test_dividing.py
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import mmap
 import socket
 import struct
 import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
-__all__ = ["AWAY", "Listening", "Shares"]
+__all__ = ["AWAY", "Listening", "Shares", "Taking"]
 
 AWAY = 2**32 - 1
 """What a process has that is not there: more than any other."""
@@ -28,6 +32,10 @@ PATIENCE = 0.005
 _LONG = 1.0
 """Seconds without a question after which a connection is another one."""
 _COUNT = struct.Struct("<I")
+_FULL = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+"""What a system says that has no room for another connection."""
+_LATER = 1.0
+"""Seconds after which it is asked again."""
 
 
 class Shares:
@@ -67,7 +75,7 @@ class Listening(socket.socket):
     def __init__(self, given: socket.socket, shares: Shares, place: int) -> None:
         super().__init__(given.family, given.type, given.proto, fileno=given.detach())
         self._shares, self._place = shares, place
-        self._left, self._asked, self._took = 0.0, 0.0, False
+        self._left, self._asked = 0.0, 0.0
         self._seen: tuple[int, ...] = ()
 
     def counted(self, many: int) -> None:
@@ -75,16 +83,11 @@ class Listening(socket.socket):
         self._shares.tell(self._place, many)
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection; BlockingIOError where there is none, or it is left to another.
-
-        One at a time: who is told that there may be more asks again.
-        """
-        took, self._took = self._took, False
-        if took or self._is_left():
+        """The next connection; BlockingIOError where there is none, or it is left to another."""
+        if self._is_left():
             raise BlockingIOError
         found = super().accept()
         self.counted(self._shares.of(self._place) + 1)  # exactly, as soon as it is begun
-        self._took = True
         return found
 
     def _is_left(self) -> bool:
@@ -101,3 +104,58 @@ class Listening(socket.socket):
             self._seen, self._left = others, now
         self._asked = now
         return now - self._left < PATIENCE
+
+
+class Taking:
+    """Takes connections from such a socket, one whenever there are some; used as a server of an
+    event loop, which would take all that there are, and may do so without asking the socket.
+
+    Args:
+        listening: the socket.
+        begin: begins a connection.
+    """
+
+    def __init__(
+        self, listening: Listening, begin: Callable[[socket.socket], Awaitable[object]]
+    ) -> None:
+        self._listening, self._begin = listening, begin
+        self._loop = asyncio.get_running_loop()
+        self._later: asyncio.TimerHandle | None = None
+        self._beginning: set[asyncio.Task[None]] = set()
+        listening.settimeout(0)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._later = None
+        self._loop.add_reader(self._listening.fileno(), self._take)
+
+    def _take(self) -> None:
+        try:
+            connection, _ = self._listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            self._loop.remove_reader(self._listening.fileno())
+            self._later = self._loop.call_later(_LATER, self._listen)
+            return
+        connection.settimeout(0)
+        task = self._loop.create_task(self._begun(connection))
+        self._beginning.add(task)
+        task.add_done_callback(self._beginning.discard)
+
+    async def _begun(self, connection: socket.socket) -> None:
+        """Begin one; who ends it before it is begun, or cannot encrypt, is no matter to others."""
+        with suppress(OSError):  # those of TLS as well
+            await self._begin(connection)
+
+    def close(self) -> None:
+        """Take no more."""
+        if self._later is not None:
+            self._later.cancel()
+        if self._listening.fileno() >= 0:
+            self._loop.remove_reader(self._listening.fileno())
+
+    async def wait_closed(self) -> None:
+        """Nobody waits here: connections end by themselves."""

@@ -128,6 +128,7 @@ def server_around(
     import uvicorn  # noqa: PLC0415 - only who serves needs it
 
     from discreet.server.connections import connections_of  # noqa: PLC0415
+    from discreet.server.stopping import Stopping  # noqa: PLC0415
 
     longest = int(settings.server.deadlines[-1]) + _GRACE
     config = uvicorn.Config(
@@ -138,32 +139,7 @@ def server_around(
         h11_max_incomplete_event_size=32 * 1024, **_tls(settings),
     )  # fmt: skip
 
-    class Stopping(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ARG002 - as uvicorn calls it
-            if guard.stopping:
-                self.should_exit = self.force_exit = True
-                cut()
-                return
-            stop(guard, longest)
-
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().shutdown(sockets)
-            if self.force_exit:  # nobody is waited for, and yet the ledger is closed
-                for one in list(self.server_state.tasks):
-                    one.cancel()
-                await self.lifespan.shutdown()
-
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                started()
-
-        async def on_tick(self, counter: int) -> bool:
-            if guard.stopping and (guard.running == 0 or time.monotonic() > guard.until):
-                self.should_exit = True
-            return await super().on_tick(counter)
-
-    return Stopping(config)
+    return Stopping(config, guard, longest=longest, started=started, cut=cut)
 
 
 def _tls(settings: Settings) -> dict[str, Any]:
@@ -171,11 +147,6 @@ def _tls(settings: Settings) -> dict[str, Any]:
     if server.certificate is None or server.private_key is None:
         return {}
     return {"ssl_certfile": server.certificate, "ssl_keyfile": server.private_key}
-
-
-def stop(guard: Guard, longest: float) -> None:
-    """Begin nothing more; what runs has so many seconds."""
-    guard.stopping, guard.until = True, time.monotonic() + longest
 
 
 def longest_stop(settings: Settings) -> float:
