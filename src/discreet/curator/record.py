@@ -109,6 +109,20 @@ class Record:
         text = json.dumps(made.to_dict(), sort_keys=True, allow_nan=False)
         return replace(made, id=hashlib.sha256(text.encode()).hexdigest()[:12])
 
+    def unnumbered(self, software: str | None = None) -> Record:
+        """The same without the number of its entry, and with other words for what computed it.
+
+        What was checked of this one holds of that one, and is not checked again.
+        """
+        made = object.__new__(Record)
+        put = object.__setattr__
+        for name, value in zip(_ALL, _all(self), strict=True):
+            put(made, name, value)
+        put(made, "entry", 0)
+        if software is not None:
+            put(made, "software", software)
+        return made
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values fit for JSON; `from_dict` reads it back."""
         told = dict(zip(_TOLD, _told(self), strict=True))
@@ -226,7 +240,9 @@ class Record:
         }
 
 
-_TOLD = tuple(item.name for item in fields(Record) if item.name != "release")
+_ALL = tuple(item.name for item in fields(Record))
+_all = attrgetter(*_ALL)
+_TOLD = tuple(name for name in _ALL if name != "release")
 _TEXTS = tuple(name for name in _TOLD if name not in ("policy_version", "entry", "block"))
 _told, _texts = attrgetter(*_TOLD), attrgetter(*_TEXTS)
 _WHERE = _TOLD[_TOLD.index("dataset") : _TOLD.index("entry")]

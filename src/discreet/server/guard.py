@@ -224,10 +224,7 @@ def read_json(body: bytes) -> Any:
     {'epsilon': '0.5'}
     """
     try:
-        text = body.decode("utf-8")
-        found = json.loads(
-            text, object_pairs_hook=_pairs, parse_constant=_no_number, parse_int=_integer
-        )
+        found = _read(body.decode("utf-8"))
         if _deeper(found, _DEEPEST):
             raise Problem("malformed", "the JSON is nested too deeply")
     except (ValueError, RecursionError):
@@ -252,12 +249,22 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
+_read = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_constant=_no_number, parse_int=_integer
+).decode
+_NESTED = (list, dict)
+
+
 def _deeper(value: object, most: int) -> bool:
     """Whether lists and objects are nested deeper than this."""
-    if not isinstance(value, list | dict):
+    if not isinstance(value, _NESTED):
         return False
-    inner = value.values() if isinstance(value, dict) else value
-    return most == 0 or any(_deeper(one, most - 1) for one in inner)
+    if most == 0:
+        return True
+    for one in value.values() if isinstance(value, dict) else value:
+        if isinstance(one, _NESTED) and _deeper(one, most - 1):
+            return True
+    return False
 
 
 def _told(problem: Problem) -> tuple[list[tuple[bytes, bytes]], bytes]:

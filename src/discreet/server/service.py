@@ -15,9 +15,9 @@ import math
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,8 @@ _PADDED_CELLS = 4096
 _CELLS_OF_A_ROW = 8
 """So many measured cells, with the digits of their numbers, need no more room than a row."""
 _KEY = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_JUST = 0.05
+"""Seconds for which it is known which policy the ledger follows."""
 """What the name of an answer looks like; others are not looked for."""
 
 
@@ -207,11 +209,15 @@ class Service:
         """The policy that the ledger follows; the file is read again where it has changed."""
         return self._current().policy
 
-    def _current(self) -> Holding:
+    def _current(self, who: Credential | None = None) -> Holding:
+        """What the ledger follows; as was seen just now, where it was.
+
+        What is charged is refused where the ledger follows another policy by then.
+        """
         holding = self._holding
-        if self.ledger.policy[0] == holding.policy.fingerprint:
-            return holding
-        return self.reload()
+        just = who is not None and time.monotonic() - who.seen < _JUST
+        follows = who.policy if just and who is not None else self.ledger.policy[0]
+        return holding if follows == holding.policy.fingerprint else self.reload()
 
     def reload(self) -> Holding:
         """Read the policy file again."""
@@ -272,8 +278,8 @@ class Service:
         entry by it.
         """
         if who.person.role == "analyst":
-            return replace(record, entry=0, software="discreet")
-        return record if who.datasets is None else replace(record, entry=0)
+            return record.unnumbered("discreet")
+        return record if who.datasets is None else record.unnumbered()
 
     # questions
 
@@ -282,7 +288,7 @@ class Service:
         self, who: Credential, question: str, dataset: str | None, block: str | None
     ) -> Iterator[tuple[Curator, dict[str, Any]]]:
         """A curator, and which part of the data a question is about."""
-        holding = self._current()
+        holding = self._current(who)
         seen = self.datasets(who, holding.policy)
         if not seen:
             raise Problem("not_found", "there is no dataset for you; nothing was charged")

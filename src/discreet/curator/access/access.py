@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -277,12 +278,15 @@ class Access:
         stored = str(rows[0][0]) if rows else self._nobody
         if not _equal(stored, given) or not rows:
             return None
-        _, expires, revoked, used, scope, *row = rows[0]
-        person, now = s.person_of(row), self._now()
-        if revoked is not None or now >= s.time_of(expires) or not _let_in(person, now):
+        _, expires, revoked, used, scope, policy, *row = rows[0]
+        row[s.HASHED] = None if row[s.HASHED] is None else ""  # remembered by nobody
+        person, limited, until = s.whose(tuple(row), scope, expires)
+        now = self._now()
+        if revoked is not None or now >= until or not _let_in(person, now):
             return None
         self._touch(s.USED, used, now, which)
-        return Credential(person, which, _both(person.datasets, s.scope_of(scope)))
+        seen = time.monotonic()
+        return Credential(person, which, _both(person.datasets, limited), str(policy), seen)
 
     def _touch(self, statement: Any, used: str | None, now: datetime, which: str) -> None:
         """Write down that something was used; once a minute, and it may fail.

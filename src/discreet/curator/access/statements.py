@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, delete, insert, or_, select, update
@@ -18,7 +19,7 @@ from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET
 from discreet.errors import LedgerError
 
-__all__ = ["KEYS", "PEOPLE", "SECRET", "key_of", "person_of", "scope_of", "time_of"]
+__all__ = ["KEYS", "PEOPLE", "SECRET", "key_of", "person_of", "scope_of", "time_of", "whose"]
 
 _who: BindParameter[str] = bindparam("who")
 _which: BindParameter[str] = bindparam("which")
@@ -55,12 +56,12 @@ REVOKE_ALL = (
 BY_KEY = (
     select(
         t.key.c.mac, t.key.c.expires, t.key.c.revoked, t.key.c.last_used, t.key.c.datasets,
-        *t.person.c,
+        select(t.ledger.c.policy).scalar_subquery(), *t.person.c,
     )
     .join_from(t.key, t.person, t.key.c.person == t.person.c.name)
     .where(t.key.c.id == _which)
 )  # fmt: skip
-"""A key and whose it is."""
+"""A key, the policy that the ledger follows, and whose key it is."""
 USED = (
     update(t.key)
     .where(t.key.c.id == _which)
@@ -103,6 +104,21 @@ def person_of(row: Sequence[Any]) -> Person:
     return Person(name, role, scope_of(scope), until, password is not None, bool(disabled))
 
 
+@lru_cache(maxsize=256)
+def whose(
+    row: tuple[Any, ...], scope: str | None, expires: str
+) -> tuple[Person, tuple[str, ...] | None, datetime]:
+    """Whose a key is, what it may see of what they may, and when it ends; read once while its rows
+    say the same.
+
+    Args:
+        row: of the person, without the hash of a password.
+        scope: of the key.
+        expires: of the key.
+    """
+    return person_of(row), scope_of(scope), time_of(expires)
+
+
 def key_of(row: Sequence[Any]) -> KeyInfo:
     """What may be known of a key, from its row."""
     which, person, label, scope, _, created, expires, revoked, used = row
@@ -125,6 +141,7 @@ def scope_of(text: str | None) -> tuple[str, ...] | None:
     return tuple(map(str, found))
 
 
+@lru_cache(maxsize=256)
 def time_of(text: str) -> datetime:
     """A time, from a table."""
     try:

@@ -69,11 +69,16 @@ class Credential:
         person: who.
         key: the id of the key that was shown; None for who signed in with a password.
         datasets: what may be seen: what the person may and the key may; None for all.
+        policy: the fingerprint of the policy that the ledger followed when they showed it; "" where
+            nobody looked.
+        seen: when that was, by a clock that only goes on.
     """
 
     person: Person
     key: str | None
     datasets: tuple[str, ...] | None
+    policy: str = field(default="", compare=False, repr=False)
+    seen: float = field(default=0.0, compare=False, repr=False)
 
     def may_see(self, dataset: str) -> bool:
         """Whether a dataset is there for them."""
