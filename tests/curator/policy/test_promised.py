@@ -136,6 +136,17 @@ def test_another_name_of_the_source_is_the_same_people(folder, source):
         put(folder, *names, (PERSON, 'unit = "row"'))
 
 
+@pytest.mark.parametrize("source", ["hash#1.csv", "link.csv", "has*.csv"])
+def test_a_file_whose_name_looks_like_a_table_has_other_names_too(folder, source):
+    write_rows(folder / "hash#1.csv")
+    (folder / "link.csv").symlink_to("hash#1.csv")
+    put(folder, ('"payroll.csv"', '"hash#1.csv"'))
+    ask(folder)
+    names = ("dataset.payroll", "dataset.wages"), ('"payroll.csv"', f'"{source}"')
+    with pytest.raises(LedgerError, match="--other-unit wages"):
+        put(folder, *names, (PERSON, 'unit = "row"'))
+
+
 def test_only_what_is_there_can_be_said_to_be_the_same(folder):
     with pytest.raises(ParameterError, match="other_unit"):
         put(folder, (PERSON, 'unit = "row"'), other_unit=["staff"])

@@ -6,6 +6,7 @@ Tested by tests/curator/policy/test_registration.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 from discreet.curator.ledger.amounts import Limit
@@ -13,7 +14,7 @@ from discreet.curator.ledger.marks import Data
 from discreet.curator.ledger.registry import Registration
 from discreet.curator.policy.model import Dataset, Policy, is_address
 from discreet.curator.policy.promised import promised
-from discreet.curator.policy.sources import overlap, placed
+from discreet.curator.policy.sources import files_at, of_address, overlap, placed
 from discreet.engines.sources import files_of
 from discreet.engines.state import Watched
 
@@ -47,7 +48,13 @@ def registration(policy: Policy) -> Registration:
 
 def overlapping(folder: Path) -> Callable[[str, str], bool]:
     """Whether two addresses, as the ledger of a policy in a folder has them, may hold the same."""
-    return lambda one, other: overlap(_split(one, folder), _split(other, folder))
+    files = cache(files_at)
+
+    def lies(address: str) -> tuple[str, str | None]:
+        source, table = of_address(address)
+        return placed(source, folder), table
+
+    return lambda one, other: overlap(lies(one), lies(other), files)
 
 
 def _data(policy: Policy) -> Iterator[Data]:
@@ -66,11 +73,3 @@ def data_of(dataset: Dataset, block: str | None, state: str) -> Data:
     meant = dataset.meaning(block)
     part = dataset.name if block is None else f"{dataset.name}/{block}"
     return Data(part, meant["source"], meant["version"], state)
-
-
-def _split(address: str, folder: Path) -> tuple[str, str | None]:
-    """The source and the table of an address as the ledger has it."""
-    source, mark, table = address.rpartition("#")
-    if not mark:
-        source, table = address, ""
-    return placed(source, folder), table or None
