@@ -5,9 +5,10 @@ Tested by tests/curator/policy/test_registration.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from discreet.curator.ledger.amounts import Limit
 from discreet.curator.ledger.marks import Data
@@ -43,7 +44,24 @@ def registration(policy: Policy) -> Registration:
     return Registration(
         policy.fingerprint, policy.canonical(), families, allowances, sources,
         overlapping(policy.folder), [*_data(policy)], promised,
+        partial(_lies, policy),
     )  # fmt: skip
+
+
+def _lies(policy: Policy, earlier: Mapping[str, Any], address: str) -> str:
+    """How a policy would say an address of an earlier one, which may have lain elsewhere.
+
+    Where that was is told by the ledger, which it named from there.
+    """
+    source, _ = of_address(address)
+    if is_address(source) or Path(source).is_absolute():
+        return address
+    for name, now in (("address", policy.ledger.address), ("head", policy.ledger.head)):
+        there, said = Path(now).parts, Path(earlier["ledger"][name]).parts
+        if there[len(there) - len(said) :] == said and there != said:
+            folder = Path(*there[: len(there) - len(said)])
+            return address if folder == policy.folder else str(folder / address)
+    return address
 
 
 def overlapping(folder: Path) -> Callable[[str, str], bool]:
