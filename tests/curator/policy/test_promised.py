@@ -191,8 +191,8 @@ def test_two_datasets_that_protect_others_stay_as_they_were(folder):
         curator.ask(COUNT, dataset="payroll", epsilon=1)
     more = ("epsilon = 0.1\n", "epsilon = 0.2\n")
     assert Curator.register(changed(folder, more, text=text)) == (3, [])
+    other = ('unit = "row"', 'unit = { person = "dept", max_rows = 2 }')
     with pytest.raises(LedgerError, match="--other-unit wages"):
-        other = ('unit = "row"', 'unit = { person = "dept", max_rows = 2 }')
         Curator.register(changed(folder, other, ("dept = { keys", "other = { keys"), text=text))
 
 
