@@ -23,10 +23,12 @@ from sqlalchemy import bindparam, insert, update
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import NOTHING, Amount, Limit
+from discreet.curator.ledger.anchor import gone_words
 from discreet.curator.ledger.chain import Entry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.marks import Data, changed_words, marks_on, note, otherwise
 from discreet.curator.ledger.statements import OF_KIND
+from discreet.curator.ledger.unfinished import was_finished
 from discreet.curator.ledger.values import Account, Charge, Promised, Protected
 from discreet.curator.ledger.writing import Writing
 from discreet.errors import LedgerError, ParameterError
@@ -83,6 +85,8 @@ def opened_or_made(address: str, head: Path) -> Ledger:
         except LedgerError as error:
             if "holds no ledger" not in str(error):
                 raise
+            if was_finished(head):  # the file was emptied, or another one is in its place
+                raise LedgerError(f"{gone_words(head)}. Nothing was changed") from error
     return Ledger.create(address, head=head)
 
 
