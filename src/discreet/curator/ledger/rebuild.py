@@ -42,8 +42,8 @@ _NEW = insert(t.account).values({name: bindparam(f"new_{name}") for name in _COL
 def accounts_rebuilt(address: str | Path, *, head: str | Path | None = None) -> list[str]:
     """Make the accounts of a ledger, and the policy that it follows, what its log says.
 
-    What was changed, in words, and what is left to do. LedgerError where the log is not intact: then
-    a backup has to be put back.
+    What was changed, in words, and what is left to do. LedgerError where the log is not intact:
+    then a backup has to be put back.
     """
     Ledger.unanchored(address, head=head).close()  # tables of an older version become new ones
     with (

@@ -15,7 +15,7 @@ from discreet.curator.ledger.marks import Data
 from discreet.curator.ledger.registry import Registration
 from discreet.curator.policy.model import Dataset, Policy, is_address
 from discreet.curator.policy.promised import promised
-from discreet.curator.policy.sources import files_at, of_address, overlap, placed
+from discreet.curator.policy.sources import files_at, folder_of, of_address, overlap, placed
 from discreet.engines.sources import files_of
 from discreet.engines.state import Watched
 
@@ -57,9 +57,8 @@ def _lies(policy: Policy, earlier: Mapping[str, Any], address: str) -> str:
     if is_address(source) or Path(source).is_absolute():
         return address
     for name, now in (("address", policy.ledger.address), ("head", policy.ledger.head)):
-        there, said = Path(now).parts, Path(earlier["ledger"][name]).parts
-        if there[len(there) - len(said) :] == said and there != said:
-            folder = Path(*there[: len(there) - len(said)])
+        folder = folder_of(Path(now), earlier["ledger"][name])
+        if folder is not None:
             return address if folder == policy.folder else str(folder / address)
     return address
 

@@ -19,7 +19,7 @@ from discreet.curator.policy.model import is_address
 from discreet.engines.sources import FILES, files_of
 from discreet.errors import ParameterError
 
-__all__ = ["files_at", "of_address", "overlap", "placed", "placed_table"]
+__all__ = ["files_at", "folder_of", "of_address", "overlap", "placed", "placed_table"]
 
 Source = tuple[str, str | None]
 """A source and the table in it."""
@@ -67,6 +67,17 @@ def of_address(address: str) -> Source:
             return address[:at], address[at + 1 :] or None
         at = address.find("#", at + 1)
     return address, None
+
+
+def folder_of(file: Path, said: str) -> Path | None:
+    """The folder from which a file is called so; None where that does not tell.
+
+    >>> folder_of(Path("/srv/books/staff.ledger"), "books/staff.ledger").as_posix()
+    '/srv'
+    """
+    there, own = file.parts, Path(said).parts
+    above = len(there) - len(own)
+    return Path(*there[:above]) if above > 0 and own and there[above:] == own else None
 
 
 def _kind(source: str) -> str:
