@@ -19,6 +19,23 @@ def test_a_policy_a_ledger_and_a_file(registered):
         bare.open()
 
 
+def test_a_link_has_the_ledger_of_its_file(here, run):
+    (here / "link.csv").symlink_to("payroll.csv")
+    run("count", "link.csv", "--epsilon", "1")
+    assert place_of("link.csv").address == str(here.resolve() / "payroll.csv.ledger")
+    assert "epsilon 1 of 10 spent" in run("budget", "link.csv").output
+
+
+def test_a_file_whose_ledger_is_gone_has_been_asked(here, run):
+    run("count", "payroll.csv", "--epsilon", "1")
+    (here / "payroll.csv.ledger").unlink()
+    for command in (["budget"], ["ledger", "verify"], ["ledger", "restore"], ["ledger", "rebuild"]):
+        told = run(*command, "payroll.csv", code=4)
+        assert "payroll.csv.ledger.head exists, and its ledger does not" in " ".join(
+            told.output.split()
+        )
+
+
 def test_a_ledger_is_made_also_if_only_its_head_file_is_left(registered):
     place = place_of("policy.toml")
     assert place.is_made

@@ -1,6 +1,7 @@
 """`discreet register`: what the owner has to say apart, and what is told."""
 
 import json
+import shutil
 
 from tests.cli.test_curating import COUNT
 
@@ -42,6 +43,14 @@ def test_a_second_ledger_for_the_same_data_is_told(registered, run):
     words = " ".join(run("count", "payroll.csv", "--epsilon", "1").stderr.split())
     assert "fresh.ledger lies here, too, and holds a budget for payroll.csv" in words
     assert "adds up" not in run("count", "payroll.csv", "--epsilon", "2").stderr  # told once
+
+
+def test_a_copy_of_a_ledger_is_told(registered, run):
+    for name in ("staff.ledger", "staff.ledger.head"):
+        shutil.copy(registered / name, registered / name.replace("staff", "two"))
+    changed(registered, "staff.ledger", "two.ledger")
+    told = " ".join(run("register", "policy.toml").stderr.split())
+    assert "staff.ledger lies here, too, and holds a budget for the same data" in told
 
 
 def test_a_file_whose_people_are_said_otherwise_is_told(here, run):

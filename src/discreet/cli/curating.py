@@ -217,7 +217,7 @@ def budget(
     if analyst is not None:
         _check_analyst(place.policy, analyst)
     accounts: list[Account] = []
-    if place.data is None or place.exists:
+    if place.data is None or place.is_made:
         with place.open() as ledger:
             accounts = _as_they_stand(ledger.accounts.values())
     if analyst is not None:

@@ -71,8 +71,8 @@ class Place:
             return Ledger.unanchored(self.address, head=self.head), str(error)
 
     def check(self) -> None:
-        """LedgerError with the way out if there is no ledger beside a data file."""
-        if not self.exists and self.data is not None:
+        """LedgerError with the way out if nobody made a ledger beside a data file."""
+        if self.data is not None and not self.is_made:
             raise LedgerError(
                 f"{self.data.name} has no ledger {Path(self.address).name} beside it: nothing was "
                 "asked of it yet, or the ledger was moved"
@@ -100,4 +100,4 @@ def place_of(named: str) -> Place:
     if not path.exists() and not Path(f"{named}.ledger").exists():
         problem = "is not there; say a policy (.toml), a ledger (.ledger) or a data file"
         raise ParameterError("file", named, problem)
-    return Place(f"{path.absolute()}.ledger", data=path)
+    return Place(f"{path.resolve()}.ledger", data=path)  # a link has the ledger of its file

@@ -57,7 +57,7 @@ def register(
     Example: [bold]discreet register policy.toml --same-data payroll[/bold]
     """
     from discreet.curator.curator import Curator  # noqa: PLC0415
-    from discreet.curator.policy.holders import held_elsewhere  # noqa: PLC0415
+    from discreet.curator.policy.holders import held_elsewhere, was_renamed  # noqa: PLC0415
     from discreet.curator.policy.reading import read_policy  # noqa: PLC0415
 
     read = read_policy(policy)
@@ -65,7 +65,7 @@ def register(
         read, new_people=new_people or (), more_budget=more_budget or (),
         same_data=same_data or (), other_unit=other_unit or (),
     )  # fmt: skip
-    for name in held_elsewhere(read) if version == 1 else ():
+    for name in held_elsewhere(read) if version == 1 or was_renamed(read) else ():
         warn(
             f"{name} lies here, too, and holds a budget for the same data: what is asked under "
             "both adds up, and neither counts it. If it is the old ledger of this policy, say its "

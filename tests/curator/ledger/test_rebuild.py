@@ -148,7 +148,10 @@ def test_what_was_seen_as_spent_stays_spent(asked):
     told(asked)
     changed(asked, more)
     asked.open().close()
-    assert rebuild(asked)
+    words, left = rebuild(asked)
+    assert words.startswith("staff: epsilon 3 of epsilon 10 is spent")
+    assert "`discreet ledger restore` counts as spent what that file knows of" in left
+    assert rebuild(asked) == [left]  # nobody is sent in a circle
     with pytest.raises(LedgerError, match="had spent epsilon 9 before"):
         asked.open()
     restored(asked.address, head=asked.head)

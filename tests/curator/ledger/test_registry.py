@@ -1,11 +1,13 @@
 """Registering policies: no name, version or file creates budget."""
 
+from pathlib import Path
+
 import pytest
 from tests.curator.ledger.harness import UNIT, ask, claim, registration
 
 from discreet.curator.ledger.amounts import Amount, limit_of
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.registry import register, retire
+from discreet.curator.ledger.registry import opened_or_made, register, retire
 from discreet.curator.ledger.verify import verified
 from discreet.errors import BudgetExceededError, LedgerError, ParameterError
 
@@ -142,6 +144,15 @@ def test_two_registrations_at_once_do_not_both_come_first(either):
         refused(two, wanted, "--new-people b")
         assert register(two, wanted, new_people=["b"])[0] == 2
         verified(one)
+
+
+def test_a_ledger_that_was_emptied_is_gone(place):
+    place.new().close()
+    for beside in ("-wal", "-shm"):
+        Path(f"{place.address}{beside}").unlink(missing_ok=True)
+    Path(place.address).write_bytes(b"")
+    with pytest.raises(LedgerError, match=r"its ledger does not.*put a backup in its place"):
+        opened_or_made(place.address, Path(place.head))
 
 
 def test_retiring_is_for_good_and_once(ledger):

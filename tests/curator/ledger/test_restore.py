@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,70 @@ def test_the_old_head_file_is_kept_aside(backed):
     kept = [path for path in folder.iterdir() if ".before-entry-" in path.name]
     assert [path.read_bytes() for path in kept] == [before]
     assert not list(folder.glob("*.new"))
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_who_has_the_old_head_file_open_is_refused(backed, moved):
+    """Else it would write where nobody looks, and a backup would give that back."""
+    backed.restore()
+    with backed.place.open() as ledger:
+        backed.backup()
+        if moved:  # another file under the name: the process has the old one
+            shutil.copyfile(backed.kept, f"{backed.file}.other")
+            Path(f"{backed.file}.other").replace(backed.file)
+        ask(ledger, backed.place, claim("f"))
+        backed.restore()
+        for key in "gh":
+            with pytest.raises(LedgerError, match="was reached before"):
+                ledger.reserve(claim(key))
+    assert backed.spent()["staff"] == 6
+    backed.asks("g")
+    backed.put_back()
+    backed.restore()
+    assert backed.spent()["staff"] == 7
+
+
+def test_a_restoring_that_ends_before_its_head_file_is_in_place_is_done_again(backed, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.delattr(Path, "replace")
+        with pytest.raises(AttributeError):
+            backed.restore()
+    with pytest.raises(LedgerError, match="was reached before"):
+        backed.place.open()
+    assert backed.restore() == []
+    assert backed.spent() == {"staff": 5, "staff@ann": 4, "staff@bob": 1}
+
+
+def test_a_file_system_without_links_is_enough(backed, monkeypatch):
+    monkeypatch.setattr(os, "link", lambda *_: pytest.fail("there are none"))
+    backed.restore()
+    assert backed.spent()["staff"] == 5
+
+
+def test_two_who_restore_the_same_do_it_one_after_the_other(backed):
+    """The second finds another head file than the one that it waited for."""
+    inner, got = [], []
+
+    def second():
+        with pytest.raises(LedgerError, match="somebody else has just restored") as refusal:
+            backed.restore()
+        got.append(refusal)
+
+    def act(label):
+        if label == "before the commit of restore" and not inner:
+            inner.append(threading.Thread(target=second))
+            inner[0].start()
+            inner[0].join(0.2)
+            assert inner[0].is_alive()
+
+    on_step(act)
+    try:
+        backed.restore()
+    finally:
+        on_step(None)
+    inner[0].join()
+    assert got
+    assert backed.spent()["staff"] == 5
 
 
 def test_restoring_twice_counts_once(backed):

@@ -134,10 +134,14 @@ def test_what_the_database_would_refuse_is_found_all_the_same(full, change):
         ),
         ("CREATE VIEW seen AS SELECT * FROM discreet_entry", "has a view 'seen'"),
         ("DROP INDEX discreet_entry_key", "has lost its index 'discreet_entry_key'"),
+        (
+            "DROP INDEX discreet_entry_key; CREATE INDEX discreet_entry_key ON discreet_entry(key)",
+            "has another index 'discreet_entry_key'",
+        ),
     ],
 )
 def test_a_file_that_acts_by_itself_is_found(full, change, words):
-    full._database._raw.execute(change)
+    full._database._raw.executescript(change)
     with pytest.raises(LedgerError, match=words):
         verified(full)
 

@@ -1,5 +1,8 @@
 """What a budget is counted in stays the same once something is spent of it."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from tests.curator.payroll import COUNT, POLICY, changed, spent, write_rows
 from tests.curator.policy.test_registration import BLOCKS
@@ -134,6 +137,100 @@ def test_another_name_of_the_source_is_the_same_people(folder, source):
     names = ("dataset.payroll", "dataset.wages"), ('"payroll.csv"', f'"{source}"')
     with pytest.raises(LedgerError, match="--other-unit wages"):
         put(folder, *names, (PERSON, 'unit = "row"'))
+
+
+@pytest.mark.parametrize("source", ["hash#1.csv", "link.csv", "has*.csv"])
+def test_a_file_whose_name_looks_like_a_table_has_other_names_too(folder, source):
+    write_rows(folder / "hash#1.csv")
+    (folder / "link.csv").symlink_to("hash#1.csv")
+    put(folder, ('"payroll.csv"', '"hash#1.csv"'))
+    ask(folder)
+    names = ("dataset.payroll", "dataset.wages"), ('"payroll.csv"', f'"{source}"')
+    with pytest.raises(LedgerError, match="--other-unit wages"):
+        put(folder, *names, (PERSON, 'unit = "row"'))
+
+
+def test_a_dataset_protects_the_same_people_in_another_file(folder):
+    """A copy is another file; that it has the name of the dataset says whose rows they are."""
+    ask(folder)
+    write_rows(folder / "copy.csv")
+    other = ('"payroll.csv"', '"copy.csv"'), (PERSON, 'unit = "row"')
+    with pytest.raises(LedgerError, match="--other-unit payroll"):
+        put(folder, *other)
+    assert put(folder, *other, other_unit=["payroll"])[0] == 2
+    assert put(folder, *other, ("epsilon = 0.1\n", "epsilon = 0.2\n")) == (3, [])
+    with pytest.raises(LedgerError, match="--other-unit payroll"):  # and back
+        put(folder)
+
+
+def test_other_people_may_have_a_dataset_of_the_same_name(folder):
+    ask(folder)
+    write_rows(folder / "crew.csv")
+    text = POLICY.replace("staff", "crew").replace("crew.ledger", "staff.ledger")
+    names = ('"payroll.csv"', '"crew.csv"'), (PERSON, 'unit = "row"')
+    assert Curator.register(changed(folder, *names, text=text), new_people=["crew"])[0] == 2
+
+
+@pytest.mark.parametrize("source", ["pay*.csv", "linked.csv"])
+def test_what_was_said_of_a_source_is_not_asked_again(folder, source):
+    ask(folder)
+    (folder / "linked.csv").symlink_to("payroll.csv")
+    other = ('"payroll.csv"', f'"{source}"'), (PERSON, 'unit = "row"')
+    assert put(folder, *other, other_unit=["payroll"])[0] == 2
+    assert put(folder, *other, ("epsilon = 0.1\n", "epsilon = 0.2\n")) == (3, [])
+    with pytest.raises(LedgerError, match="--other-unit wages"):  # and back, under another name
+        put(folder, ("dataset.payroll", "dataset.wages"))
+
+
+def test_two_datasets_that_protect_others_stay_as_they_were(folder):
+    twice = POLICY.partition("[dataset.payroll]")[2].partition("[defaults]")[0]
+    second = f"[dataset.wages]{twice}".replace("payroll.columns", "wages.columns")
+    text = POLICY + second.replace(PERSON, 'unit = "row"')
+    Curator.register(changed(folder, text=text))
+    with Curator(folder / "policy.toml") as curator:
+        curator.ask(COUNT, dataset="payroll", epsilon=1)
+    more = ("epsilon = 0.1\n", "epsilon = 0.2\n")
+    assert Curator.register(changed(folder, more, text=text)) == (3, [])
+    other = ('unit = "row"', 'unit = { person = "dept", max_rows = 2 }')
+    with pytest.raises(LedgerError, match="--other-unit wages"):
+        Curator.register(changed(folder, other, ("dept = { keys", "other = { keys"), text=text))
+
+
+def test_a_policy_that_was_moved_speaks_of_the_same_files(folder):
+    """The log has paths as they were said; where that was is told by the ledger."""
+    ask(folder)
+    (folder / "sub").mkdir()
+    above = ('"staff.ledger"', '"../staff.ledger"'), ('"payroll.csv"', '"../payroll.csv"')
+    names = ("dataset.payroll", "dataset.wages"), (PERSON, 'unit = "row"')
+    with pytest.raises(LedgerError, match="--other-unit wages"):
+        Curator.register(changed(folder / "sub", *above, *names, text=POLICY))
+    crew = POLICY.replace("staff", "crew").replace("crew.ledger", "staff.ledger")
+    with pytest.raises(LedgerError, match=r"payroll\.csv belongs to the family 'staff'"):
+        Curator.register(changed(folder / "sub", *above, text=crew), new_people=["crew"])
+    moved = changed(folder / "sub", *above, text=POLICY)
+    assert Curator.register(moved)[0] == 2
+    write_rows(folder / "sub" / "payroll.csv")  # another file, though the log has that name
+    own = above[0], *names, ('"2024"', '"2025"')
+    assert Curator.register(changed(folder / "sub", *own, text=POLICY))[0] == 3
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"families": [], "policy": "x", "sources": {}}',
+        '{"families": ["staff"], "policy": {"families": {"staff": {}}}, "sources": {}}',
+        '{"families": 3, "policy": {}, "sources": {}}',
+        '{"families": [], "policy": {}, "sources": []}',
+        '{"families": [], "policy": {}, "sources": {"payroll.csv": "staff"}}',
+    ],
+)
+def test_a_policy_of_the_log_that_is_none_is_told(folder, body):
+    ask(folder)
+    with closing(sqlite3.connect(folder / "staff.ledger")) as database:
+        database.execute("UPDATE discreet_entry SET body = ? WHERE kind = 'policy'", [body])
+        database.commit()
+    with pytest.raises(LedgerError, match=r"cannot be read: it was changed.*Nothing was changed"):
+        put(folder, ("epsilon = 0.1\n", "epsilon = 0.2\n"))
 
 
 def test_only_what_is_there_can_be_said_to_be_the_same(folder):

@@ -151,11 +151,14 @@ class Reading(ABC):
         with failing("could not be read"):
             return self._database.glance(statement, **values)
 
-    def parts(self) -> list[tuple[str, str]]:
-        """What the database holds, by kind and name: tables, indexes, triggers; of a file only."""
+    def parts(self) -> list[tuple[str, str, str]]:
+        """What the database holds: tables, indexes, triggers; of a file only.
+
+        Each by its kind, its name, and the statement that made it, if there was one.
+        """
         if not self._database.is_file:
             return []
-        return [(str(kind), str(name)) for kind, name in self.glance(SCHEMA)]
+        return [(str(kind), str(name), str(made or "")) for kind, name, made in self.glance(SCHEMA)]
 
     @property
     def is_near(self) -> bool:

@@ -42,8 +42,8 @@ _NEW = insert(t.account).values({name: bindparam(f"new_{name}") for name in _COL
 def accounts_rebuilt(address: str | Path, *, head: str | Path | None = None) -> list[str]:
     """Make the accounts of a ledger, and the policy that it follows, what its log says.
 
-    What was changed, in words. LedgerError where the log is not intact: then a backup has to be put
-    back.
+    What was changed, in words, and what is left to do. LedgerError where the log is not intact:
+    then a backup has to be put back.
     """
     Ledger.unanchored(address, head=head).close()  # tables of an older version become new ones
     with (
@@ -55,7 +55,18 @@ def accounts_rebuilt(address: str | Path, *, head: str | Path | None = None) -> 
         words = _rebuilt(database, cursor)
         if words:
             database.commit()
-    return words
+    return [*words, *_left(address, head)]
+
+
+def _left(address: str | Path, head: str | Path | None) -> list[str]:
+    """What is left to do where the head file knows of more than the log."""
+    try:
+        Ledger(address, head=head).close()
+    except LedgerError:
+        words = "`discreet ledger restore` counts as spent what that file knows of"
+        return [f"it does not open with its head file yet: {words}"]
+    else:
+        return []
 
 
 def _rebuilt(database: Database, cursor: Any) -> list[str]:

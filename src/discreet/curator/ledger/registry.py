@@ -17,16 +17,18 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, insert, update
 
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import NOTHING, Amount, Limit
+from discreet.curator.ledger.anchor import gone_words
 from discreet.curator.ledger.chain import Entry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.marks import Data, changed_words, marks_on, note, otherwise
 from discreet.curator.ledger.statements import OF_KIND
+from discreet.curator.ledger.unfinished import was_finished
 from discreet.curator.ledger.values import Account, Charge, Promised, Protected
 from discreet.curator.ledger.writing import Writing
 from discreet.errors import LedgerError, ParameterError
@@ -52,6 +54,7 @@ class Registration:
         overlap: whether two sources may hold the same rows.
         data: the files behind the sources, as they are now.
         promised: what such values of a policy promise.
+        lies: how this policy would say an address of an earlier one, given its values.
     """
 
     fingerprint: str
@@ -62,6 +65,16 @@ class Registration:
     overlap: Callable[[str, str], bool] = operator.eq
     data: Sequence[Data] = ()
     promised: Callable[[Mapping[str, Any]], Promised] = lambda _: Promised()
+    lies: Callable[[Mapping[str, Any], str], str] = lambda _, address: address
+
+
+class _Earlier(NamedTuple):
+    """A policy of the log, with addresses as the one that is wanted would say them."""
+
+    families: frozenset[str]
+    sources: Mapping[str, str]
+    relations: Mapping[str, str]
+    protected: Mapping[str, Sequence[Protected]]
 
 
 def opened_or_made(address: str, head: Path) -> Ledger:
@@ -72,6 +85,8 @@ def opened_or_made(address: str, head: Path) -> Ledger:
         except LedgerError as error:
             if "holds no ledger" not in str(error):
                 raise
+            if was_finished(head):  # the file was emptied, or another one is in its place
+                raise LedgerError(f"{gone_words(head)}. Nothing was changed") from error
     return Ledger.create(address, head=head)
 
 
@@ -107,7 +122,7 @@ def register(
         if now == wanted.fingerprint:
             return version, changed
         there = {a.name: a for a in on.accounts()}
-        before = on.log("policy")
+        before = _earlier(wanted, on.log("policy"))
         _check_people(wanted, before, new_people)
         _check_relations(wanted, before, there)
         changed += _check_units(wanted, before, there, other_unit)
@@ -142,12 +157,33 @@ def _check_said(option: str, names: Collection[str], there: Collection[str], wha
             raise ParameterError(option, name, problem)
 
 
+def _earlier(wanted: Registration, before: Sequence[Mapping[str, Any]]) -> list[_Earlier]:
+    """Read policies of the log; LedgerError where one is none."""
+    found = []
+    for values in before:
+        try:
+            policy = values["policy"]
+            said = wanted.promised(policy)
+            sources = {wanted.lies(policy, at): str(one) for at, one in values["sources"].items()}
+            protected: dict[str, list[Protected]] = {}
+            for address, one in said.protected:
+                protected.setdefault(wanted.lies(policy, address), []).append(one)
+            families = frozenset(map(str, values["families"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise LedgerError(
+                "a policy in the ledger's log cannot be read: it was changed. Put a backup back. "
+                "Nothing was changed"
+            ) from error
+        found.append(_Earlier(families, sources, said.relations, protected))
+    return found
+
+
 def _check_people(
-    wanted: Registration, before: Sequence[Mapping[str, Any]], new_people: Collection[str]
+    wanted: Registration, before: Sequence[_Earlier], new_people: Collection[str]
 ) -> None:
     """Compare with all policies that ever were: their families, and the family of each source."""
-    families = {name for values in before for name in values["families"]}
-    sources = {source: name for values in before for source, name in values["sources"].items()}
+    families = {name for one in before for name in one.families}
+    sources = {source: name for one in before for source, name in one.sources.items()}
     for source, family in wanted.sources.items():
         for known, name in sources.items():
             if name != family and wanted.overlap(source, known):
@@ -168,12 +204,12 @@ def _check_people(
 
 
 def _check_relations(
-    wanted: Registration, before: Sequence[Mapping[str, Any]], there: Mapping[str, Account]
+    wanted: Registration, before: Sequence[_Earlier], there: Mapping[str, Account]
 ) -> None:
     """Neighbours stay what they were when the first of a family's budget was spent."""
     known: dict[str, str] = {}
-    for values in before:
-        known |= wanted.promised(values["policy"]).relations
+    for one in before:
+        known |= one.relations
     spent = {name.partition("@")[0].partition("/")[0] for name, one in there.items() if _used(one)}
     for family, relation in wanted.promised(wanted.policy).relations.items():
         if family in spent and known.get(family, relation) != relation:
@@ -199,31 +235,46 @@ def otherwise_protected(
         before: all policies that ever were, as the log has them, the last one last.
         there: the accounts, by name.
     """
-    known: dict[str, list[Protected]] = {}
-    for values in before:
-        found = wanted.promised(values["policy"]).protected
-        known |= {address: [one for at, one in found if at == address] for address, _ in found}
+    return _otherwise(wanted, _earlier(wanted, before), there)
+
+
+def _otherwise(
+    wanted: Registration, before: Sequence[_Earlier], there: Mapping[str, Account]
+) -> list[tuple[Protected, Protected]]:
+    """The same. A source is the same under every name, and a dataset is with every source.
+
+    What a policy said of this very source, at the same time or later, was compared then.
+    """
+    known: dict[str, tuple[int, Sequence[Protected]]] = {}
+    for version, one in enumerate(before):
+        known |= {address: (version, found) for address, found in one.protected.items()}
+
+    def was_said(address: str, now: Protected, version: int) -> bool:
+        said, found = known.get(address, (-1, ()))
+        return said >= version and any(one.whom == now.whom for one in found)
+
     return [
         (was, now)
         for address, now in wanted.promised(wanted.policy).protected
-        for other, earlier in known.items()
+        for other, (version, earlier) in known.items()
         for was in earlier
         if was.whom != now.whom
         and was.account in there
         and _used(there[was.account])
-        and wanted.overlap(address, other)
+        and not was_said(address, now, version)
+        and (was[:2] == now[:2] or wanted.overlap(address, other))
     ]
 
 
 def _check_units(
-    wanted: Registration, before: Sequence[Mapping[str, Any]], there: Mapping[str, Account],
+    wanted: Registration, before: Sequence[_Earlier], there: Mapping[str, Account],
     said: Collection[str],
 ) -> list[str]:  # fmt: skip
     """Who is protected stays the same, unless the owner says that they are the same people."""
     parts = [one.part for _, one in wanted.promised(wanted.policy).protected]
     _check_said("other_unit", said, parts, "a dataset, or dataset/block, of the policy")
     changed = {}
-    for was, now in otherwise_protected(wanted, before, there):
+    for was, now in _otherwise(wanted, before, there):
         if now.part not in said:
             raise LedgerError(
                 f"what {was.account!r} has spent on {now.part} was promised to {was.whom}, and the "

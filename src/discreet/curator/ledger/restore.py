@@ -8,6 +8,10 @@ either: see `discreet.curator.ledger.admitted`.
 
 The charge is flushed before the head file is replaced. A crash in between leaves the old head file,
 with which the ledger does not open; restoring again charges nothing twice.
+
+A process that had the old head file open would go on writing there, where nobody looks any more. So
+the old file is made to name an entry that no log has, before the new one takes its place: whoever
+has it open is refused, and opens the ledger anew.
 Tested by tests/curator/ledger/test_restore.py
 """
 
@@ -16,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,10 +28,15 @@ from discreet import private
 from discreet.curator.ledger.admitted import shut
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.anchor import Anchor
+from discreet.curator.ledger.chain import START, Head
 from discreet.curator.ledger.ledger import Ledger, head_path, insist_there
+from discreet.curator.ledger.unfinished import is_at
 from discreet.curator.ledger.values import Account, Charge
 from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
+
+with contextlib.suppress(ImportError):  # there is none on Windows, where no ledger is kept
+    import fcntl
 
 __all__ = ["restored"]
 
@@ -46,6 +56,13 @@ def restored(
     """
     place = head_path(str(address), head)
     insist_there(str(address), place)
+    with _held(place):
+        words = _accepted(address, place, all_is_spent=all_is_spent)
+    private.keep_as(place, address)  # a backup may have come with other rights
+    return words
+
+
+def _accepted(address: str | Path, place: Path, *, all_is_spent: bool) -> list[str]:
     new = place.with_name(f"{place.name}.new")
     new.unlink(missing_ok=True)
     with contextlib.closing(Ledger.unanchored(address, head=new)) as ledger:
@@ -58,12 +75,34 @@ def restored(
         words = _charged(ledger, reached)
         if place.exists():
             shutil.copymode(place, new)  # who shared the ledger still does
-            aside = place.with_name(f"{place.name}.before-entry-{ledger.head.seq}")
-            aside.unlink(missing_ok=True)
-            os.link(place, aside)
+            shutil.copy2(place, place.with_name(f"{place.name}.before-entry-{ledger.head.seq}"))
+            if not reached.why:
+                _end(place, ledger)
         new.replace(place)
-    private.keep_as(place, address)  # a backup may have come with other rights
     return words
+
+
+@contextlib.contextmanager
+def _held(place: Path) -> Iterator[None]:
+    """Keep others from writing meanwhile, and from restoring the same."""
+    try:
+        opened = os.open(place, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:  # it is missing, or somebody else may open it: that is told apart later
+        yield
+        return
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        if not is_at(opened, place):
+            raise LedgerError("somebody else has just restored this ledger. Nothing was changed")
+        yield
+    finally:
+        os.close(opened)
+
+
+def _end(place: Path, ledger: Ledger) -> None:
+    """Have a head file name an entry that no log has; what was spent by then it still says."""
+    with contextlib.closing(Anchor(place, ledger.uid)) as old:
+        old.advance(Head(max(old.head.seq, ledger.head.seq) + 1, START.hash), {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,8 +161,8 @@ STRAY = (
     .limit(1)
 )
 """A row without a key that says something of a question all the same."""
-_MASTER = table("sqlite_master", column("type", Text), column("name", Text))
-SCHEMA = select(_MASTER.c.type, _MASTER.c.name)
+_MASTER = table("sqlite_master", column("type", Text), column("name", Text), column("sql", Text))
+SCHEMA = select(_MASTER.c.type, _MASTER.c.name, _MASTER.c.sql)
 """What a file holds."""
 QUESTIONS = select(t.question).order_by(t.question.c.seq)
 ENTRIES = select(*_ENTRY).where(t.entry.c.seq > bindparam("after")).order_by(t.entry.c.seq)

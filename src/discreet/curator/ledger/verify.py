@@ -3,16 +3,18 @@
 `verified` finds any change, deletion, swap or truncation of the log up to a head that was exported
 or is in the head file (by the hash chain), and any difference between the log and the tables:
 a charge without entry, a total that was moved, an answer that was changed, a noise key that stayed
-or was changed; a trigger, a view or a lost index of a file; a person, a role, a scope, a password,
-a key that was changed, added, deleted or taken back.
+or was changed; a trigger, a view, a lost or changed index of a file; a person, a role, a scope, a
+password, a key that was changed, added, deleted or taken back.
 Tested by tests/curator/ledger/test_verify.py
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from discreet.curator.ledger import tables as t
@@ -206,17 +208,34 @@ def verified(ledger: Ledger, *, head: Head | None = None) -> Verified:
     return replace(found, access=access.entries, people=len(access.people), keys=len(access.keys))
 
 
-_INDEXES = {str(index.name) for made in t.metadata.sorted_tables for index in made.indexes}
-
-
-def _check_parts(parts: Sequence[tuple[str, str]]) -> None:
+def _check_parts(parts: Sequence[tuple[str, str, str]]) -> None:
     """A file acts on nothing by itself, and is looked up as it was made."""
-    for kind, name in parts:
+    if not parts:
+        return
+    for kind, name, _ in parts:
         if kind in ("trigger", "view"):
             raise LedgerError(f"the file of the ledger has a {kind} {name!r}: it was changed")
-    missing = _INDEXES - {name for kind, name in parts if kind == "index"} if parts else ()
-    for name in missing:
-        raise LedgerError(f"the file of the ledger has lost its index {name!r}: it was changed")
+    there = {name: made for kind, name, made in parts if kind == "index"}
+    for name, made in _indexes().items():
+        if name not in there:
+            raise LedgerError(f"the file of the ledger has lost its index {name!r}: it was changed")
+        if _plain(there[name]) != _plain(made):
+            raise LedgerError(f"the file of the ledger has another index {name!r}: it was changed")
+
+
+@cache
+def _indexes() -> dict[str, str]:
+    """The indexes of a file, each with the statement that makes it."""
+    from sqlalchemy.dialects.sqlite import dialect  # noqa: PLC0415 - with a database
+    from sqlalchemy.schema import CreateIndex  # noqa: PLC0415
+
+    every = [index for made in t.metadata.sorted_tables for index in made.indexes]
+    return {str(one.name): str(CreateIndex(one).compile(dialect=dialect())) for one in every}
+
+
+def _plain(statement: str) -> str:
+    """A statement without what may be written otherwise: quotes of names, spaces, case."""
+    return re.sub(r'[\s"`\[\]]', "", statement).casefold().replace("ifnotexists", "")
 
 
 def _compare_ledger(first: Sequence[Entry], rows: Sequence[Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -43,7 +44,7 @@ from discreet.curator.policy.model import (
     is_address,
 )
 from discreet.curator.policy.names import OWNER, PLAIN, is_plain
-from discreet.curator.policy.sources import overlap, placed, placed_table
+from discreet.curator.policy.sources import files_at, overlap, placed, placed_table
 from discreet.errors import ParameterError
 from discreet.privacy.guarantee import Neighbours
 from discreet.query.schema import MOST_ROWS
@@ -308,9 +309,10 @@ class _Builder:
     def _two_budgets(self, datasets: Mapping[str, Dataset]) -> None:
         """Refuse two budgets on what may be the same rows."""
         parts = [part for dataset in datasets.values() for part in _parts(dataset)]
+        files = cache(files_at)
         for i, (path, account, source) in enumerate(parts):
             for other, its_account, its_source in parts[:i]:
-                if account != its_account and overlap(source, its_source):
+                if account != its_account and overlap(source, its_source, files):
                     family, its_family = account.split("/")[0], its_account.split("/")[0]
                     way = 'say people = "shared"' if family == its_family else "say one family"
                     self.problems.add(

@@ -5,15 +5,17 @@ Tested by tests/curator/policy/test_registration.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from discreet.curator.ledger.amounts import Limit
 from discreet.curator.ledger.marks import Data
 from discreet.curator.ledger.registry import Registration
 from discreet.curator.policy.model import Dataset, Policy, is_address
 from discreet.curator.policy.promised import promised
-from discreet.curator.policy.sources import overlap, placed
+from discreet.curator.policy.sources import files_at, folder_of, of_address, overlap, placed
 from discreet.engines.sources import files_of
 from discreet.engines.state import Watched
 
@@ -42,12 +44,34 @@ def registration(policy: Policy) -> Registration:
     return Registration(
         policy.fingerprint, policy.canonical(), families, allowances, sources,
         overlapping(policy.folder), [*_data(policy)], promised,
+        partial(_lies, policy),
     )  # fmt: skip
+
+
+def _lies(policy: Policy, earlier: Mapping[str, Any], address: str) -> str:
+    """How a policy would say an address of an earlier one, which may have lain elsewhere.
+
+    Where that was is told by the ledger, which it named from there.
+    """
+    source, _ = of_address(address)
+    if is_address(source) or Path(source).is_absolute():
+        return address
+    for name, now in (("address", policy.ledger.address), ("head", policy.ledger.head)):
+        folder = folder_of(Path(now), earlier["ledger"][name])
+        if folder is not None:
+            return address if folder == policy.folder else str(folder / address)
+    return address
 
 
 def overlapping(folder: Path) -> Callable[[str, str], bool]:
     """Whether two addresses, as the ledger of a policy in a folder has them, may hold the same."""
-    return lambda one, other: overlap(_split(one, folder), _split(other, folder))
+    files = cache(files_at)
+
+    def lies(address: str) -> tuple[str, str | None]:
+        source, table = of_address(address)
+        return placed(source, folder), table
+
+    return lambda one, other: overlap(lies(one), lies(other), files)
 
 
 def _data(policy: Policy) -> Iterator[Data]:
@@ -66,11 +90,3 @@ def data_of(dataset: Dataset, block: str | None, state: str) -> Data:
     meant = dataset.meaning(block)
     part = dataset.name if block is None else f"{dataset.name}/{block}"
     return Data(part, meant["source"], meant["version"], state)
-
-
-def _split(address: str, folder: Path) -> tuple[str, str | None]:
-    """The source and the table of an address as the ledger has it."""
-    source, mark, table = address.rpartition("#")
-    if not mark:
-        source, table = address, ""
-    return placed(source, folder), table or None

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-from fnmatch import fnmatchcase
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from discreet.curator.policy.model import is_address
-from discreet.engines.sources import FILES
+from discreet.engines.sources import FILES, files_of
 from discreet.errors import ParameterError
 
-__all__ = ["overlap", "placed", "placed_table"]
+__all__ = ["files_at", "folder_of", "of_address", "overlap", "placed", "placed_table"]
 
 Source = tuple[str, str | None]
 """A source and the table in it."""
@@ -54,6 +56,30 @@ def placed_table(source: str, table: str | None) -> str | None:
     return table
 
 
+def of_address(address: str) -> Source:
+    """The source and the table of an address as a ledger has it: "staff.duckdb#payroll".
+
+    The name of a file may hold a #, too.
+    """
+    at = address.find("#")
+    while at >= 0:
+        if _kind(address[:at]) == "database":
+            return address[:at], address[at + 1 :] or None
+        at = address.find("#", at + 1)
+    return address, None
+
+
+def folder_of(file: Path, said: str) -> Path | None:
+    """The folder from which a file is called so; None where that does not tell.
+
+    >>> folder_of(Path("/srv/books/staff.ledger"), "books/staff.ledger").as_posix()
+    '/srv'
+    """
+    there, own = file.parts, Path(said).parts
+    above = len(there) - len(own)
+    return Path(*there[:above]) if above > 0 and own and there[above:] == own else None
+
+
 def _kind(source: str) -> str:
     """Either "database" or "file", or nothing where the name does not tell."""
     if is_address(source):
@@ -64,8 +90,17 @@ def _kind(source: str) -> str:
     return ""
 
 
-def overlap(one: Source, other: Source) -> bool:
-    """Whether two sources may hold the same rows, as far as their names tell.
+Files = Callable[[str], frozenset[tuple[int, int]]]
+"""Which files there are behind a path or pattern, by the numbers that the system gave them."""
+
+
+def overlap(one: Source, other: Source, files: Files | None = None) -> bool:
+    """Whether two sources may hold the same rows, as far as their names and links tell.
+
+    Args:
+        one: a source.
+        other: another one.
+        files: lists the files behind one; who compares many sources remembers what it says.
 
     >>> overlap(("/data/*.csv", None), ("/data/a.csv", None))
     True
@@ -79,7 +114,17 @@ def overlap(one: Source, other: Source) -> bool:
     a, b = _real(first), _real(second)
     if a == b or _is_linked(a, b):
         return _table(table) == _table(other_table)
-    return _covers(a, b) or _covers(b, a) or (_is_pattern(a) and _is_pattern(b) and _meet(a, b))
+    return _is_within(a, b) or _is_within(b, a) or _meets(a, b) or _shares(a, b, files or files_at)
+
+
+def files_at(source: str) -> frozenset[tuple[int, int]]:
+    """The files that are there behind an absolute path or pattern; links to one are one."""
+    found = set()
+    for name in files_of(source):
+        with suppress(OSError):
+            seen = Path(name).stat()
+            found.add((seen.st_dev, seen.st_ino))
+    return frozenset(found)
 
 
 def _is_linked(a: str, b: str) -> bool:
@@ -90,10 +135,42 @@ def _is_linked(a: str, b: str) -> bool:
         return False
 
 
-def _covers(a: str, b: str) -> bool:
-    """Whether a is a folder above b, or a pattern that b fits."""
-    inside = b.startswith(a.rstrip(os.sep) + os.sep) and _kind(a) == ""
-    return inside or (_is_pattern(a) and fnmatchcase(b, a))
+def _is_within(a: str, b: str) -> bool:
+    """Whether b lies in the folder a, whatever that is called: "payroll.parquet" may be one."""
+    return b.startswith(a.rstrip(os.sep) + os.sep)
+
+
+def _meets(a: str, b: str) -> bool:
+    """Whether one is a pattern, and some name fits both."""
+    if not _is_pattern(a) and not _is_pattern(b):
+        return False
+    return any(_meet(x, y) for x in _spelled(a) for y in _spelled(b))
+
+
+def _spelled(path: str) -> list[str]:
+    """A pattern with and without the folders that ** stands for; what may be a folder, too, with
+    what may lie in it.
+    """
+    if not _is_pattern(path):
+        holds = _kind(path) == "" or _is_folder(path)
+        return [path, os.path.join(path, "*")] if holds else [path]  # noqa: PTH118 - kept as text
+    first, *rest = path.split("**/")
+    ways = product(("*/", ""), repeat=len(rest))
+    return ["".join((first, *map("".join, zip(way, rest, strict=True)))) for way in ways]
+
+
+def _shares(a: str, b: str, files: Files) -> bool:
+    """Whether one is many files, of which one is the other's, too, by a link."""
+    if not any(_is_pattern(path) or _is_folder(path) for path in (a, b)):
+        return False
+    return not files(a).isdisjoint(files(b))
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def _is_pattern(path: str) -> bool:
@@ -131,14 +208,21 @@ def _real(path: str) -> str:
 
 
 def _database(address: str) -> tuple[str, str, str]:
-    """Host, port and database: who asks and how is not part of what is there."""
+    """Host, port and database: who asks and how is not part of what is there.
+
+    What stands after the question mark counts, where both places say something.
+    """
     parts = urlsplit(address)
     more = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-    host = parts.hostname or more.get("host", "localhost")
-    port = parts.port or more.get("port", 5432)
-    return host, str(port), parts.path.strip("/") or more.get("dbname", "")
+    host = more.get("host") or unquote(parts.hostname or "localhost")
+    user = more.get("user") or unquote(parts.username or "")
+    name = more.get("dbname") or unquote(parts.path.strip("/")) or user  # as the server does it
+    local = host == "::1" or host.startswith("127.")
+    return "localhost" if local else host.lower(), str(more.get("port") or parts.port or 5432), name
 
 
 def _table(table: str | None) -> str:
     name = (table or "").replace('"', "").casefold()
+    if name.count(".") == 2:  # the database by its own name, which is one
+        name = name.partition(".")[2]
     return name.removeprefix("public.").removeprefix("main.")
