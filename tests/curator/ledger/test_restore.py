@@ -111,7 +111,7 @@ def test_who_has_the_old_head_file_open_is_refused(backed, moved):
         ask(ledger, backed.place, claim("f"))
         backed.restore()
         for key in "gh":
-            with pytest.raises(LedgerError, match="was reached before"):
+            with pytest.raises(LedgerError, match="open it again"):
                 ledger.reserve(claim(key))
     assert backed.spent()["staff"] == 6
     backed.asks("g")

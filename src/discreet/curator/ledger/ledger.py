@@ -320,6 +320,12 @@ class Ledger(Reading):
             return True
         found = run(HASH_AT, at=anchored.seq).fetchone()
         if found is None or str(found[0]) != anchored.hash:
+            if not anchor.is_there:
+                raise LedgerError(
+                    "this ledger was restored, or its head file replaced, since it was opened "
+                    "here: open it again, which for a server is to start it again. Nothing was "
+                    "charged"
+                )
             how = f"this ledger ends at entry {head.seq}, and entry {anchored.seq} was reached"
             if found is not None:
                 how = f"entry {anchored.seq} of this ledger is another one than was reached"
