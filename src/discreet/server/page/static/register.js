@@ -131,6 +131,11 @@ function outdate() {
   find("#meaning").hidden = true;
 }
 
+// What has to be said apart, and was: all of it, before anything is put into force.
+const boxes = () => [...document.querySelectorAll("#meaning .decision input")];
+const ticked = (kind) => boxes().filter((one) => one.dataset.kind === kind && one.checked).map((one) => one.value);
+function decided() { find("#force").disabled = boxes().some((one) => !one.checked); }
+
 // The parts of the plain words that are about this dataset and its people come first.
 function sorted(told, body) {
   const people = typeof body.family === "string" ? body.family : body.family.name;
@@ -153,10 +158,11 @@ async function check() {
     const body = wanted();
     const told = await post("/api/datasets/check", body);
     const text = make("details", {}, make("summary", {}, "What is added to the policy's text"), make("pre", { class: "words" }, told.added));
-    const more = decisions({ new_people: [], more_budget: told.more_budget, same_data: [], other_unit: [] }, () => {});
+    const more = decisions({ ...told, new_people: [] }, decided); // which people is a step of its own
     find("#meaning").replaceChildren(...more, ...meaningOf(sorted(told, body)), text);
     find("#meaning").hidden = false;
     find("#force").hidden = false;
+    decided();
   } catch (failure) {
     find("#problem").replaceChildren(problemBox(failure));
   }
@@ -169,7 +175,7 @@ async function putIntoForce(event) {
   if (button.hidden || button.disabled) return;
   button.disabled = true;
   try {
-    const body = wanted();
+    const body = { ...wanted(), more_budget: ticked("more_budget"), same_data: ticked("same_data"), other_unit: ticked("other_unit") };
     const done = await post("/api/datasets", body);
     sessionStorage.setItem("discreet-done", `${body.name} is registered: version ${done.version} of the policy is in force. Next: let an analyst in, with an allowance.`);
     location.assign("/overview");
@@ -194,8 +200,9 @@ find("#add-lookup").addEventListener("click", () => {
   find("#lookups").append(made.element);
   find("input", made.element).focus();
 });
-form.addEventListener("input", outdate);
-form.addEventListener("change", () => { unfold(); outdate(); });
+const isDecision = (event) => event.target.closest("#meaning") !== null; // it changes nothing that was checked
+form.addEventListener("input", (event) => { if (!isDecision(event)) outdate(); });
+form.addEventListener("change", (event) => { if (!isDecision(event)) { unfold(); outdate(); } });
 find("#check").addEventListener("click", check);
 form.addEventListener("submit", putIntoForce);
 unfold();
