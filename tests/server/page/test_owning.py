@@ -231,8 +231,10 @@ def test_the_same_rows_under_another_unit_have_a_box_of_their_own(browser, serve
     browser.type("#name", Keys.CONTROL, "a")
     browser.type("#name", "ages")
     browser.type("#version", "1")
-    browser.press("#check")
+    browser.type("#check", Keys.ENTER)
     browser.until_there("#meaning .decision")
+    browser.until(lambda: browser.one("#check").is_enabled())
+    assert browser.run("return document.activeElement.id") == "check"  # the boxes are next
     box = browser.one("#meaning .decision input")
     assert "was promised to rows, and from now on it protects people" in box.accessible_name
     assert not browser.one("#force").is_enabled()

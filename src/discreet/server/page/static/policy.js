@@ -1,7 +1,7 @@
 // The policy's text: checked in plain words first, put into force afterwards.
 
 import { call, given, post } from "./api.js";
-import { find, problemBox } from "./dom.js";
+import { find, problemBox, working } from "./dom.js";
 import { decisions, meaningOf, renewed, tellDone } from "./owned.js";
 
 const text = find("#text");
@@ -33,7 +33,7 @@ find("#change").addEventListener("submit", async (event) => {
 });
 
 force.addEventListener("click", async () => {
-  force.disabled = true;
+  const refused = working(force);
   try {
     const done = await call("/api/policy", { method: "PUT", body: { text: text.value, version: given().version,
       new_people: ticked("new_people"), more_budget: ticked("more_budget"), same_data: ticked("same_data"),
@@ -42,6 +42,7 @@ force.addEventListener("click", async () => {
     renewed(`Version ${done.version} is in force.${words}`);
   } catch (failure) {
     find("#problem").replaceChildren(problemBox(failure));
+    refused();
     stale();
   }
 });

@@ -2,7 +2,7 @@
 
 import { given, post } from "./api.js";
 import { Column } from "./columns.js";
-import { figure, find, make, problemBox } from "./dom.js";
+import { figure, find, make, problemBox, working } from "./dom.js";
 import { LookupForm } from "./lookups.js";
 import { decisions, meaningOf } from "./owned.js";
 
@@ -30,8 +30,7 @@ function source() {
 }
 
 async function look() {
-  const button = find("#look");
-  button.disabled = true;
+  const done = working(find("#look"));
   find("#source-problem").replaceChildren();
   find("#looked").textContent = "Looking…";
   try {
@@ -51,7 +50,7 @@ async function look() {
     find("#looked").textContent = "";
     find("#source-problem").replaceChildren(problemBox(failure));
   }
-  button.disabled = false;
+  done();
 }
 
 // 2 to 4. who, what a person is, what is known
@@ -152,8 +151,7 @@ async function check() {
     find("#problem").replaceChildren(make("div", { class: "problem", role: "alert" }, make("p", { class: "what" }, "Still to be decided"), list));
     return;
   }
-  const button = find("#check");
-  button.disabled = true;
+  const done = working(find("#check"));
   try {
     const body = wanted();
     const told = await post("/api/datasets/check", body);
@@ -166,14 +164,14 @@ async function check() {
   } catch (failure) {
     find("#problem").replaceChildren(problemBox(failure));
   }
-  button.disabled = false;
+  done();
 }
 
 async function putIntoForce(event) {
   event.preventDefault();
   const button = find("#force");
   if (button.hidden || button.disabled) return;
-  button.disabled = true;
+  const refused = working(button);
   try {
     const body = { ...wanted(), more_budget: ticked("more_budget"), same_data: ticked("same_data"), other_unit: ticked("other_unit") };
     const done = await post("/api/datasets", body);
@@ -181,7 +179,7 @@ async function putIntoForce(event) {
     location.assign("/overview");
   } catch (failure) {
     find("#problem").replaceChildren(problemBox(failure));
-    button.disabled = false;
+    refused();
   }
 }
 
