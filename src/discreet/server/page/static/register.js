@@ -4,7 +4,7 @@ import { given, post } from "./api.js";
 import { Column } from "./columns.js";
 import { figure, find, make, problemBox, working } from "./dom.js";
 import { LookupForm } from "./lookups.js";
-import { decisions, meaningOf } from "./owned.js";
+import { decisionBoxes, decisions, meaningOf, saidApart } from "./owned.js";
 
 const known = given();
 const form = find("#registering");
@@ -130,10 +130,8 @@ function outdate() {
   find("#meaning").hidden = true;
 }
 
-// What has to be said apart, and was: all of it, before anything is put into force.
-const boxes = () => [...document.querySelectorAll("#meaning .decision input")];
-const ticked = (kind) => boxes().filter((one) => one.dataset.kind === kind && one.checked).map((one) => one.value);
-function decided() { find("#force").disabled = boxes().some((one) => !one.checked); }
+// All that has to be said apart was, before anything is put into force.
+function decided() { find("#force").disabled = decisionBoxes().some((one) => !one.checked); }
 
 // The parts of the plain words that are about this dataset and its people come first.
 function sorted(told, body) {
@@ -173,7 +171,7 @@ async function putIntoForce(event) {
   if (button.hidden || button.disabled) return;
   const refused = working(button);
   try {
-    const body = { ...wanted(), more_budget: ticked("more_budget"), same_data: ticked("same_data"), other_unit: ticked("other_unit") };
+    const body = { ...wanted(), more_budget: saidApart("more_budget"), same_data: saidApart("same_data"), other_unit: saidApart("other_unit") };
     const done = await post("/api/datasets", body);
     sessionStorage.setItem("discreet-done", `${body.name} is registered: version ${done.version} of the policy is in force. Next: let an analyst in, with an allowance.`);
     location.assign("/overview");
