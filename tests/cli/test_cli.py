@@ -1,12 +1,17 @@
+import gc
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 import discreet
-from discreet.cli import app
+from discreet import cli
+from discreet.cli import app, commands
+from discreet.cli.errors import INTERRUPTED
 
 runner = CliRunner()
 
@@ -60,3 +65,26 @@ def test_demo(tmp_path):
             assert words in found.output
         for name in ("salaries.png", "departments.png"):
             assert (tmp_path / "new" / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("said", [[], ["--json"]])
+def test_an_interrupt_while_a_command_is_loaded_is_said_in_a_word(monkeypatch, capsys, said):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    before = gc.get_threshold()
+    monkeypatch.setattr(commands, "made", interrupted)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    monkeypatch.setattr(sys, "argv", ["discreet", "ask", *said])
+    try:
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+    finally:
+        gc.set_threshold(*before)
+    told = capsys.readouterr().err
+    assert end.value.code == INTERRUPTED
+    if said:
+        error = {"kind": "interrupted", "message": "interrupted", "charged": False}
+        assert json.loads(told) == {"error": error, "exit": INTERRUPTED}
+    else:
+        assert told == "interrupted.\n"

@@ -64,9 +64,31 @@ def test_what_was_computed_twice_is_of_the_first_ones(made, run):
     assert three.words().endswith("that of all of them together.")
 
 
+ENTRY = {"id": "x", "dataset": "d", "data_version": "1", "entry": 1, "head": "ab"}
+
+
 @pytest.mark.parametrize(
-    "parent", [{"id": 1}, {"name": "x"}, {"id": "x", "entry": "1"}, {"id": "x", "head": 1}, "x"]
-)
+    "parent",
+    [{"id": 1}, {"name": "x"}, {"id": "x", "entry": "1"}, {"id": "x", "head": 1}, "x",
+     {**ENTRY, "entry": True}, {**ENTRY, "entry": -1}, {**ENTRY, "dataset": None},
+     {"id": "x", "entry": 1}],
+)  # fmt: skip
 def test_what_is_no_parent_is_refused(made, parent):
     with pytest.raises(ParameterError, match="parents"):
         Derived.from_dict({**made, "parents": [parent]})
+
+
+def test_a_file_that_was_changed_is_no_fault_of_the_program(made, registered, run):
+    assert Derived.from_dict({**made, "parents": [ENTRY]}).parents[0].entry == 1
+    with pytest.raises(ParameterError, match="parents"):
+        Derived.from_dict({**made, "of": [], "parents": []})
+    (registered / "der.json").write_text(json.dumps({**made, "release": "x"}))
+    for words in (("show",), ("derive", "--total"), ("export", "--csv")):
+        assert (
+            "must be the JSON of a release" in run(words[0], "der.json", *words[1:], code=2).stderr
+        )
+
+
+def test_a_number_that_an_analyst_is_not_told_is_not_said_to_be_0(made):
+    told = Derived.from_dict({**made, "parents": [{**ENTRY, "entry": 0}]}).words()
+    assert told.endswith("Release x: d, data version 1; entry with the hash ab of the ledger.")

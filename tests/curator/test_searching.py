@@ -90,6 +90,27 @@ def test_a_key_is_searched_for_once(curator):
     verified(curator.ledger)
 
 
+def test_a_question_that_waits_keeps_the_search_that_it_had(curator, monkeypatch):
+    """It was charged under that search: under a later one it would be another question."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Curator, "_made", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            curator.ask(SUM, epsilon="0.1", analyst="alice", key="k")
+    assert spent(curator)["staff@alice"] == "epsilon 0.4"
+    curator.ask(AVG, epsilon="0.1", analyst="alice", search_again=True)
+    assert spent(curator)["staff@alice"] == "epsilon 0.8"
+    for again in (False, True):
+        record = curator.ask(SUM, epsilon="0.1", analyst="alice", key="k", search_again=again)
+        assert record.id.startswith("k-")
+        assert spent(curator)["staff@alice"] == "epsilon 0.8"
+    assert not curator.ledger.pending
+    verified(curator.ledger)
+
+
 def test_a_failed_search_serves_others_as_any_other(curator):
     """An owner is told that nothing was found, as of any empty table."""
     failed(curator, analyst="alice")

@@ -8,6 +8,7 @@ import pytest
 from tests.server.running import COUNT, prepared, running, weak
 
 from discreet.errors import LedgerError
+from discreet.server import health
 from discreet.server.app import PUBLIC, described
 from discreet.version import VERSION
 
@@ -39,6 +40,7 @@ def test_a_ledger_that_cannot_be_used_is_not_ready(server, monkeypatch):
     def gone(*_, **__):
         raise LedgerError("SECRET place")
 
+    monkeypatch.setattr(health, "_AGAIN", 0.0)
     ledger = type(server.service.ledger)
     with monkeypatch.context() as patch:
         patch.setattr(ledger, "policy", property(gone))

@@ -1,12 +1,14 @@
 """The timers of a connection; what they do to a slow asker is in test_protocol.py."""
 
 import asyncio
+import json
 
 import uvicorn
 from uvicorn.server import ServerState
 
 from discreet.curator.policy.model import Server
 from discreet.server.connections import MOST, Connection, connections_of
+from discreet.server.guard import Guard
 from discreet.server.settings import Settings
 
 
@@ -74,3 +76,28 @@ def test_so_many_of_one_address():
         assert not made(any_number, state)[1].closed
 
     asyncio.run(run())
+
+
+def test_a_head_that_is_no_http_further_on_is_refused_without_a_body():
+    """h11 sends no body there, and raises at one: every stranger could fill the log with that."""
+    settings = Settings(Server())
+    kind = connections_of(settings, guard=Guard(None, settings))
+
+    async def run():
+        written = []
+        for method in (b"HEAD", b"GET"):
+            one, transport = made(kind, ServerState())
+            told = []
+            transport.write = told.append
+            one.data_received(
+                method + b" / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            )
+            one.data_received(b"ZZ\r\n")
+            assert transport.closed
+            written.append(b"".join(told).partition(b"\r\n\r\n"))
+        return written
+
+    (head, _, nothing), (other, _, body) = asyncio.run(run())
+    assert head == other
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert (nothing, json.loads(body)["error"]) == (b"", "malformed")

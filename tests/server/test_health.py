@@ -1,10 +1,11 @@
-"""Whether a server is ready: not where its ledger cannot be written."""
+"""Whether a server is ready: not where its ledger cannot be used."""
 
 import sqlite3
 from contextlib import suppress
 
 import pytest
 
+from discreet.curator.curator import Curator
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import LedgerError
@@ -47,7 +48,7 @@ def test_it_is_tried_once_a_second_at_most(clock):
     book = Book()
     known = Health(book, clock)
     for _ in range(1000):
-        assert known.writes()
+        assert known.is_good()
         clock.now += 0.01
     assert book.jotted <= 2 * 11
 
@@ -55,22 +56,41 @@ def test_it_is_tried_once_a_second_at_most(clock):
 def test_a_full_ledger_is_told_once_and_found_well_again(clock):
     book = Book()
     known = Health(book, clock)
-    assert known.writes()
+    assert known.is_good()
     book.full = True
     clock.now += 2
     with pytest.raises(LedgerError):
-        known.writes()
+        known.is_good()
     for _ in range(3):
-        assert not known.writes()
+        assert not known.is_good()
         clock.now += 2
     book.full = False
-    assert known.writes()
+    assert known.is_good()
+
+
+@pytest.mark.parametrize("fault", [LedgerError("another policy"), OSError(2, "no file")], ids=repr)
+def test_a_policy_that_is_not_followed_is_looked_at_once_a_second_and_told_once(clock, fault):
+    looked = []
+
+    def follows():
+        looked.append(clock.now)
+        raise fault
+
+    book = Book()
+    known = Health(book, clock, follows=follows)
+    with pytest.raises(type(fault)):
+        known.is_good()
+    for _ in range(1000):
+        assert not known.is_good()
+        clock.now += 0.01
+    assert len(looked) <= 11
+    assert book.jotted == 0
 
 
 def test_who_asks_while_it_is_tried_hears_what_was_last_found(clock):
     known = Health(Book(), clock)
     with known._lock:
-        assert known.writes()
+        assert known.is_good()
 
 
 @pytest.mark.parametrize(
@@ -79,11 +99,11 @@ def test_who_asks_while_it_is_tried_hears_what_was_last_found(clock):
 def test_a_question_that_could_not_be_written_counts_for_a_while(clock, cause):
     known = Health(Book(), clock)
     known.noticed(failed(cause))
-    assert not known.writes()
+    assert not known.is_good()
     clock.now += 4.9
-    assert not known.writes()
+    assert not known.is_good()
     clock.now += 0.2
-    assert known.writes()
+    assert known.is_good()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +114,7 @@ def test_a_question_that_could_not_be_written_counts_for_a_while(clock, cause):
 def test_what_an_asker_may_bring_about_does_not_count(clock, fault):
     known = Health(Book(), clock)
     known.noticed(fault)
-    assert known.writes()
+    assert known.is_good()
 
 
 def test_a_server_whose_ledger_is_full_is_not_ready(server, monkeypatch):
@@ -131,3 +151,19 @@ def test_a_question_that_failed_makes_it_unready(server, monkeypatch):
     assert server.get("/health/ready", who=None).status == 503
     monkeypatch.setattr(health, "_FAILED", 0.0)
     assert server.get("/health/ready", who=None).status == 200
+
+
+def test_strangers_do_not_fill_the_owner_s_file(server, folder, monkeypatch):
+    """The policy file is changed, and not registered in this form."""
+    monkeypatch.setattr(health, "_AGAIN", 0.0)
+    policy = folder / "policy.toml"
+    before = policy.read_text()
+    policy.write_text(before.replace("epsilon = 3", "epsilon = 2.5"))
+    Curator.register(policy)
+    policy.write_text(before.replace("epsilon = 3", "epsilon = 2"))
+    for _ in range(20):
+        assert server.get("/health/ready", who=None).status == 503
+    policy.write_text(before.replace("epsilon = 3", "epsilon = 2.5"))
+    assert server.get("/health/ready", who=None).status == 200
+    faults = server.get("/api/faults", who="olga").json["faults"]
+    assert sum("another version of this policy" in one for one in faults) == 1

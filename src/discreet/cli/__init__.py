@@ -12,8 +12,11 @@ Tested by tests/cli/test_cli.py
 from __future__ import annotations
 
 import gc
+import json
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import typer
@@ -24,16 +27,34 @@ __all__ = ["app", "main"]
 
 _SELDOM = 1_000_000
 """New objects between two collections of garbage."""
+_CODE = 130
+"""The exit code of what was interrupted."""
 
 
 def main(prog_name: str | None = None) -> None:
     """Run the command line of this process, which lives for a second: it hardly collects garbage,
     also while it loads what it needs.
     """
-    gc.set_threshold(_SELDOM)
-    from discreet.cli.commands import made  # noqa: PLC0415 - after the line above
+    try:
+        gc.set_threshold(_SELDOM)
+        from discreet.cli.commands import made  # noqa: PLC0415 - after the line above
 
-    made(next(iter(sys.argv[1:]), None))(prog_name=prog_name)
+        command = made(next(iter(sys.argv[1:]), None))
+    except KeyboardInterrupt:
+        _interrupted(sys.argv[1:])
+    command(prog_name=prog_name)
+
+
+def _interrupted(said: Sequence[str]) -> NoReturn:
+    """End as `discreet.cli.errors` says, where nothing of it is loaded yet: nothing was charged."""
+    words = "interrupted"
+    if "--json" in said:
+        told = {"kind": words, "message": words, "charged": False}
+        sys.stderr.write(json.dumps({"error": told, "exit": _CODE}) + "\n")
+    else:
+        sys.stderr.write(f"{words}.\n")
+    sys.stderr.flush()
+    os._exit(_CODE)
 
 
 def __getattr__(name: str) -> Any:

@@ -29,7 +29,8 @@ class Parent:
         dataset: what was asked.
         block: the part of its data.
         data_version: the owner's name for the data.
-        entry: the number of the ledger's entry; None where there is none, or it is not known.
+        entry: the number of the ledger's entry; 0 where it is not told to an analyst, None where
+            there is none, or it is not known.
         head: the hash of that entry.
     """
 
@@ -53,7 +54,8 @@ class Parent:
             return ""
         part = f", block {self.block}" if self.block else ""
         told = f"{self.dataset}{part}, data version {self.data_version}"
-        return f" Release {self.id}: {told}; entry {self.entry} of the ledger."
+        entry = str(self.entry) if self.entry else f"with the hash {self.head}"  # 0: not told
+        return f" Release {self.id}: {told}; entry {entry} of the ledger."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class Derived:
         given = told.get("parents") or [{"id": one} for one in told["of"]]
         try:
             parents = tuple(_checked(Parent(**one)) for one in given)
+            if not parents:
+                raise TypeError
         except TypeError:
             problem = "of a derived release do not have the form that `discreet derive` writes"
             raise ParameterError("parents", None, problem) from None
@@ -108,11 +112,16 @@ class Derived:
 
 
 def _checked(one: Parent) -> Parent:
-    """Text and a whole number where they belong."""
+    """Text and a whole number where they belong; an entry with all that is told beside it."""
     given: dict[str, object] = asdict(one)
-    if not isinstance(given["id"], str) or not isinstance(given.pop("entry"), int | None):
+    entry = given.pop("entry")
+    if not isinstance(given["id"], str) or not all(
+        isinstance(text, str | None) for text in given.values()
+    ):
         raise TypeError
-    if not all(isinstance(text, str | None) for text in given.values()):
+    if entry is None:
+        return one
+    if type(entry) is not int or entry < 0 or None in (one.dataset, one.data_version, one.head):
         raise TypeError
     return one
 

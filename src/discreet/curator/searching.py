@@ -136,11 +136,11 @@ class Searches:
         return bool(asking.found)
 
     def _turns(self, asking: Asking, search: Search, key: str | None = None) -> Iterator[Done]:
-        """What was found for the asker, one after the other, until the question was asked."""
-        known = None if key is None else self.ledger.answer(key)
+        """What was found for the asker, one after the other, until the question was charged."""
+        known = None if key is None else self.ledger.entry_of(key, self.who)
         for turn in count():
             found = self.ledger.answer(self._key(asking, search, turn))
-            if found is None or (known is not None and found.seq > known.seq):
+            if found is None or (known is not None and found.seq > known):
                 return
             yield found
 

@@ -191,6 +191,8 @@ def _no_constant(name: str) -> NoReturn:
 
 def fields_of(stored: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the release that was stored; refuses what this version does not know."""
+    if not isinstance(stored, Mapping):
+        raise ParameterError("source", type(stored).__name__, "must be the JSON of a release")
     if stored.get("schema") != SCHEMA:
         raise ParameterError("schema", stored.get("schema"), f"must be {SCHEMA!r}")
     odd = sorted((set(stored) - {"published"}) ^ set(_NAMES))

@@ -130,13 +130,12 @@ def _routes(app: FastAPI) -> None:
 
     @app.get("/health/ready", tags=["health"], responses={503: {"description": "Not now."}})
     def ready(request: Request) -> Response:
-        """Whether questions can be asked: not while it stops, or its ledger cannot be written."""
+        """Whether questions can be asked: not while it stops, or its ledger cannot be used."""
         service = service_of(request)
         state = request.app.state
         good = bool(state.ready) and not state.guard.stopping
         try:
-            good = good and service.ledger.policy[0] == service.policy.fingerprint
-            good = good and service.health.writes()
+            good = good and service.health.is_good()
         except Exception as error:  # noqa: BLE001 - only whether it works is told
             service.note(error)
             good = False

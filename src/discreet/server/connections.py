@@ -89,9 +89,14 @@ class Connection(H11Protocol):
             problem = Problem("malformed", _UNREADABLE)
             headers, body = self.guard.refused(problem)
             first = h11.Response(status_code=problem.status, headers=headers, reason=b"Bad Request")
-            for event in (first, h11.Data(data=body), h11.EndOfMessage()):
+            bodies = () if self._is_head() else (h11.Data(data=body),)
+            for event in (first, *bodies, h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+
+    def _is_head(self) -> bool:
+        """Whether what is being answered asks for headers alone."""
+        return self.conn.our_state is h11.SEND_RESPONSE and self.scope["method"] == "HEAD"
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait, unless there are too many of this address."""

@@ -1,8 +1,10 @@
-"""Whether the ledger can be written, for those who ask after the health of a server.
+"""Whether a ledger can be used, for those who ask after the health of a server.
 
-It is found out by writing (`discreet.curator.ledger.trial`), once a second at most, however often
-strangers ask. A write of somebody's question that failed counts, too, for some seconds: what fits
-on a disk that is nearly full may be less than a question.
+It has to follow the policy that is served, and to be written, which is found out by writing
+(`discreet.curator.ledger.trial`): once a second at most, however often strangers ask. What is wrong
+is told once, so that strangers do not push what else failed out of the owner's file. A write of
+somebody's question that failed counts, too, for some seconds: what fits on a disk that is nearly
+full may be less than a question.
 Tested by tests/server/test_health.py
 """
 
@@ -32,10 +34,17 @@ class Health:
     Args:
         ledger: the one.
         clock: seconds, from anywhere.
+        follows: whether it follows the policy that is served; may raise anything.
     """
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.monotonic) -> None:
-        self._ledger, self._clock = ledger, clock
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        follows: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._ledger, self._clock, self._follows = ledger, clock, follows
         self._lock = threading.Lock()
         self._tried = self._failed = -math.inf
         self._good = True
@@ -45,8 +54,8 @@ class Health:
         if isinstance(fault, LedgerError) and isinstance(fault.__cause__, outages()):
             self._failed = self._clock()
 
-    def writes(self) -> bool:
-        """Whether the ledger can be written; LedgerError when it is first found that it cannot."""
+    def is_good(self) -> bool:
+        """Whether the ledger can be used; raises why not, when that is first found."""
         if self._lock.acquire(blocking=False):  # one tries; the others hear what was last found
             try:
                 self._try()
@@ -59,9 +68,10 @@ class Health:
             return
         before, good = self._good, False
         try:
-            try_writing(self._ledger)
-            good = True
-        except LedgerError:
+            if self._follows():
+                try_writing(self._ledger)
+                good = True
+        except Exception:
             if before:
                 raise
         finally:

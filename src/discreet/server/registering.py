@@ -120,6 +120,9 @@ class DatasetWanted(SourceWanted):
     blocks: Annotated[dict[Text, BlockWanted], Field(max_length=100)] = {}
     row_limit: Annotated[int | None, Field(ge=1, le=2**62)] = None
     new_people: bool = False
+    more_budget: Annotated[list[Text], Field(max_length=100)] = []
+    same_data: Annotated[list[Text], Field(max_length=100)] = []
+    other_unit: Annotated[list[Text], Field(max_length=100)] = []
 
 
 # where data may lie
@@ -274,6 +277,7 @@ def register(service: Service, wanted: DatasetWanted, *, by: str) -> tuple[int, 
     new = _new_people(wanted)
     return policies.edit(
         service, lambda text: _with(service, wanted, text), new_people=new, by=by,
+        more_budget=wanted.more_budget, same_data=wanted.same_data, other_unit=wanted.other_unit,
         look=lambda policy: _look(policy, wanted),
     )  # fmt: skip
 

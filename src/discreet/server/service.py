@@ -175,7 +175,7 @@ class Service:
             secret = self.settings.secret or policy.server.secret
             self.access = Access.at(self.ledger, secret, clock=clock)
             self._reading, self.changing = threading.Lock(), Changing(self.path)
-            self.forms, self.health = Forms(), Health(self.ledger)
+            self.forms, self.health = Forms(), Health(self.ledger, follows=self._follows)
             self._rehearsals: dict[tuple[str, str], Rehearsal] = {}
             self._holding = Holding(policy, self._curator)
             self.ledger.following(policy.fingerprint)
@@ -218,6 +218,10 @@ class Service:
         just = who is not None and time.monotonic() - who.seen < _JUST
         follows = who.policy if just and who is not None else self.ledger.policy[0]
         return holding if follows == holding.policy.fingerprint else self.reload()
+
+    def _follows(self) -> bool:
+        """Whether the ledger follows the policy file."""
+        return self.ledger.policy[0] == self.policy.fingerprint
 
     def reload(self) -> Holding:
         """Read the policy file again."""

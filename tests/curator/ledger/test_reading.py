@@ -14,6 +14,7 @@ CALLS = {
     "admitted": lambda ledger: ledger.admitted(0),
     "answer": lambda ledger: ledger.answer("a"),
     "entries": lambda ledger: ledger.entries(),
+    "entry_of": lambda ledger: ledger.entry_of("b", "alice"),
     "everything": lambda ledger: ledger.everything(),
     "finer": lambda ledger: ledger.finer("a", 0),
     "following": lambda ledger: ledger.following(ledger.policy[0]),

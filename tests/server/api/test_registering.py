@@ -60,3 +60,18 @@ def test_a_new_password_ends_sessions(server):
     assert alice.get("/datasets").status == 303
     assert alice.login("alice").status == 401
     assert alice.login("alice", "a new long password").status == 303
+
+
+def test_what_has_to_be_said_apart_can_be_said_with_a_dataset(server):
+    """The same rows under another unit, after something was spent on people."""
+    server.ask(epsilon="0.1")
+    wanted = {**DATASET, "unit": "row"}
+    told = server.post("/api/datasets/check", wanted, who="olga").json["other_unit"]
+    assert told == [{"dataset": "extra", "from": "people, named by 'id'", "to": "rows"}]
+    refused = server.post("/api/datasets", wanted, who="olga")
+    assert (refused.status, refused.json["error"]) == (409, "conflict")
+    wrong = server.post("/api/datasets", {**wanted, "other_unit": ["staff"]}, who="olga")
+    assert wrong.status == 422
+    done = server.post("/api/datasets", {**wanted, "other_unit": ["extra"]}, who="olga")
+    assert done.status == 201
+    assert "extra: protects rows; before it was people, named by 'id'" in done.json["changed"]

@@ -97,6 +97,20 @@ def test_a_refusal_does_not_stay_under_another_question(browser):
     assert not browser.one("#answer").is_displayed()
 
 
+def test_a_refusal_is_where_the_keyboard_goes_on(browser):
+    opened(browser, "bob")
+    browser.type("#epsilon", Keys.CONTROL, "a")
+    browser.type("#epsilon", "2", Keys.TAB)
+    browser.type("#ask", Keys.ENTER)
+    browser.until_there("#with-what-is-left")
+    browser.until(lambda: browser.one("#ask").is_enabled())
+    focused = "return document.activeElement.matches(arguments[0])"
+    assert browser.run(focused, "#answer .problem")
+    browser.keep("refused-by-keyboard")
+    browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+    assert browser.run(focused, "#with-what-is-left")
+
+
 def labels(browser, which):
     found = browser.all(f"#preview svg [aria-roledescription=axis][aria-label^='{which}'] text")
     return [one.text for one in found if one.text and one.text not in ("n", "pay", "year", "born")]
@@ -144,3 +158,23 @@ def test_the_own_answer_again_is_free_and_listed_so(browser):
     paid = [one.text for one in browser.all("td[data-label=paid]")]
     assert paid[:2] == ["nothing", "epsilon 0.1"]
     browser.keep("releases-free")
+
+
+def test_what_is_left_may_have_been_paid_before(browser, server):
+    """An answer that is found without a name of its own is an earlier one, and says so."""
+    opened(browser, "alice", f"{COUNT} HAVING n > 2")
+    browser.type("#epsilon", Keys.CONTROL, "a")
+    browser.type("#epsilon", "0.8", Keys.TAB)
+    browser.until(lambda: "0.8" in browser.text("#ask"))
+    ask(browser)
+    browser.until(lambda: "free" in browser.text("#ask"))
+    before = server.service.ledger.accounts["staff@alice"]
+    browser.type("#epsilon", Keys.CONTROL, "a")
+    browser.type("#epsilon", "2", Keys.TAB)
+    browser.until(lambda: "more than" in browser.text("#ask"))
+    browser.press("#ask")
+    browser.until_there("#with-what-is-left")
+    browser.press("#with-what-is-left")
+    browser.until_there("#answer .downloads")
+    assert server.service.ledger.accounts["staff@alice"] == before
+    assert browser.text("#answer .badge") == "cost nothing"

@@ -215,3 +215,36 @@ def test_who_was_let_in_is_listed_before_the_password_is_kept(browser, server):
     browser.until(lambda: browser.text("#shown-once").startswith("dk_"))
     browser.until(lambda: "notebook" in browser.text("#keys-list"))
     assert browser.nameless() == []
+
+
+def test_the_same_rows_under_another_unit_have_a_box_of_their_own(browser, server):
+    assert server.ask("SELECT COUNT(*) AS n FROM census", dataset="census").status == 200
+    browser.go("/register")
+    browser.press("[data-pick='census.csv']")
+    browser.until_there("#step-2")
+    browser.press("input[name=family][value='city']")
+    browser.press("input[name=unit][value=person]")
+    pick(browser, "#person", "age")
+    browser.type("#max-rows", Keys.CONTROL, "a")
+    browser.type("#max-rows", "2")
+    browser.press("#hide-rest")
+    browser.type("#name", Keys.CONTROL, "a")
+    browser.type("#name", "ages")
+    browser.type("#version", "1")
+    browser.type("#check", Keys.ENTER)
+    browser.until_there("#meaning .decision")
+    browser.until(lambda: browser.one("#check").is_enabled())
+    assert browser.run("return document.activeElement.id") == "check"  # the boxes are next
+    box = browser.one("#meaning .decision input")
+    assert "was promised to rows, and from now on it protects people" in box.accessible_name
+    assert not browser.one("#force").is_enabled()
+    assert browser.nameless() == []
+    browser.keep("register-other-unit")
+    box.send_keys(Keys.SPACE)
+    assert browser.one("#force").is_enabled()
+    box.send_keys(Keys.SPACE)
+    assert not browser.one("#force").is_enabled()
+    box.send_keys(Keys.SPACE)
+    browser.press("#force")
+    browser.until(lambda: browser.path == "/overview")
+    assert policy(server)["dataset"]["ages"]["unit"]["person"] == "age"

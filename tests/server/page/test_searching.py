@@ -68,6 +68,26 @@ def test_another_search_is_offered_where_something_was_found_before(browser, ser
     assert not browser.one("#search-again").is_selected()
 
 
+def test_a_question_of_before_another_search_is_not_called_free(browser, server):
+    """It is another one since: its bounds are others."""
+    browser.login("bob")
+    browser.go(f"/ask?dataset=payroll&question={NEEDS}")
+    browser.until(lambda: "what is to be found first" in browser.text("#ask"))
+    ask(browser)
+    browser.until(lambda: "free" in browser.text("#ask"))
+    browser.type("#question", Keys.CONTROL, Keys.END)
+    browser.type("#question", " WHERE pay > 10")
+    browser.until(lambda: offered(browser) and "will be left" in browser.text("#ask"))
+    browser.press("#search-again")
+    browser.until(lambda: "what is to be found first" in browser.text("#ask"))
+    ask(browser)
+    assert "free" in browser.text("#ask")
+    browser.type("#question", Keys.CONTROL, "a")
+    browser.type("#question", NEEDS)
+    browser.until(lambda: "0.6 left now" in browser.text("#left"))
+    browser.until(lambda: "0.5 will be left" in browser.text("#ask"))
+
+
 def test_a_refusal_is_not_followed_by_another_search(browser, server):
     """Whoever asks with what is left, after the search was paid, does not pay for a third one."""
     browser.login()

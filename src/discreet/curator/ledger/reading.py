@@ -66,7 +66,12 @@ class Reading(ABC):
 
     def is_own(self, key: str, analyst: str) -> bool:
         """Whether an asking of this name is an analyst's."""
-        return bool(self.glance(OWN, asked=key, who=analyst))
+        return self.entry_of(key, analyst) is not None
+
+    def entry_of(self, key: str, analyst: str) -> int | None:
+        """The entry that charged an analyst's asking, answered or not; None if there is none."""
+        found = self.glance(OWN, asked=key, who=analyst)
+        return int(found[0][0]) if found else None
 
     def paid(self, canon: str, analyst: str, *, before: int) -> list[Done]:
         """The answers to a question that an analyst has paid for and that were there before an

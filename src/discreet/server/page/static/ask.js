@@ -33,8 +33,12 @@ function wait(seconds) {
   return () => { clearInterval(timer); find("#progress").replaceChildren(); };
 }
 
+// What is left of the own budgets; an answer that leaves them as they were was free.
+const budgets = async () => JSON.stringify((await call("/api/budget").catch(() => null))?.accounts ?? null);
+
 // Whether an answer took nothing off the budget, because it was paid for before.
-async function wasFree(record) {
+async function wasFree(record, before) {
+  if (before !== null) return before !== "null" && before === await budgets(); // it has no name of its own
   const told = await call("/api/releases?limit=5").catch(() => ({ releases: [] }));
   return told.releases.find((one) => one.key === record.id)?.paid === "";
 }
@@ -143,11 +147,13 @@ class Asking {
     const asked = this.#asked();
     const [priced, price] = [this.#priced(this.preview.unit), Number(this.preview.amount)];
     const searches = Boolean(this.preview.told?.note);
+    if (body.search_again) this.paid.clear(); // what was asked under the search before is another question then
     await this.#working(wait(seconds), { pays: true, asked }, async () => {
+      const before = left ? await budgets() : null;
       const record = await post(grid ? "/api/publish" : "/api/ask", body);
       this.key = null;
       find("#search-again").checked = false; // it was paid, once
-      const free = await wasFree(record);
+      const free = await wasFree(record, before);
       if (!left) this.paid.set(priced, Math.max(price, this.paid.get(priced) ?? 0));
       const words = [free ? "Nothing was charged: it was paid for before." : grid ? `It cost ${record.cost}, once. Everything that is asked of it from now on is free.`
         : `It cost ${record.cost}. It is stored: the same question at this price is free from now on.`];
@@ -215,8 +221,11 @@ class Asking {
       offers.push(offer);
     }
     if (aboutDelta(failure)) find("#more").open = true;
-    box.replaceChildren(problemBox(failure, { pays, offers }));
+    const told = problemBox(failure, { pays, offers });
+    told.tabIndex = -1; // the button that had the focus was disabled: who has no mouse goes on from here
+    box.replaceChildren(told);
     box.hidden = false;
+    told.focus({ preventScroll: true });
     this.shown = { view: null, asked, earlier: false };
     box.scrollIntoView({ block: "nearest" });
   }

@@ -29,6 +29,16 @@ export function problemBox(failure, { calm = false, pays = false, offers = [] } 
     offers.length ? make("div", { class: "row" }, ...offers) : null);
 }
 
+// A button that works is not pressed again; who pressed it by the keyboard finds it where it was.
+export function working(button) {
+  const had = document.activeElement === button;
+  button.disabled = true;
+  return () => {
+    button.disabled = false;
+    if (had && document.activeElement === document.body) button.focus({ preventScroll: true });
+  };
+}
+
 // A number for people: digits in groups, no more of them than mean something.
 export function figure(value, digits = 4) {
   if (value === null || value === undefined) return "–";

@@ -1,14 +1,14 @@
 // The ledger: its chain is verified, and its head copied.
 
 import { call } from "./api.js";
-import { figure, find, make, problemBox } from "./dom.js";
+import { figure, find, make, problemBox, working } from "./dom.js";
 import { copied } from "./owned.js";
 
 const verify = find("#verify");
 
 verify.addEventListener("click", async () => {
   const box = find("#verified");
-  verify.disabled = true;
+  const done = working(verify);
   box.replaceChildren(make("p", { class: "soft" }, "Rebuilding every balance from the log…"));
   try {
     const told = await call("/api/ledger/verify");
@@ -25,7 +25,7 @@ verify.addEventListener("click", async () => {
   } catch (failure) {
     box.replaceChildren(problemBox(failure));
   }
-  verify.disabled = false;
+  done();
 });
 
 const copy = find("#copy-head");

@@ -61,3 +61,7 @@ export function decisions(told, changed) {
       `What is spent on ${one.dataset} was promised to ${one.from}, and from now on it protects ${one.to}. Everybody is one of each: nobody has lost more than was counted.`)),
   ];
 }
+
+// These boxes, and what was said by those of one kind.
+export const decisionBoxes = () => [...document.querySelectorAll(".decision input")];
+export const saidApart = (kind) => decisionBoxes().filter((one) => one.dataset.kind === kind && one.checked).map((one) => one.value);

@@ -1,7 +1,7 @@
 // People, their keys, passwords and allowances.
 
 import { call, given, post } from "./api.js";
-import { find, make, problemBox } from "./dom.js";
+import { find, make, problemBox, working } from "./dom.js";
 import { copied, madeUp, renewed, tellDone } from "./owned.js";
 
 const me = given().me;
@@ -56,13 +56,12 @@ function asked(title, words, fields, action, work) {
   form.hidden = false;
   form.onsubmit = async (event) => {
     event.preventDefault();
-    const button = find("#act-go");
-    button.disabled = true;
+    const refused = working(find("#act-go"));
     try {
       await work();
     } catch (failure) {
       trouble(failure, box);
-      button.disabled = false;
+      refused();
     }
   };
   form.scrollIntoView({ block: "nearest" });
@@ -144,8 +143,7 @@ add.addEventListener("submit", async (event) => {
   const name = add.elements.name.value.trim();
   const password = add.elements.password.value;
   const amount = add.elements.amount?.value.trim() ?? "";
-  const button = find("button.main", add);
-  button.disabled = true;
+  const done = working(find("button.main", add));
   let allowed = false;
   try {
     if (role() === "analyst" && amount) {
@@ -163,7 +161,7 @@ add.addEventListener("submit", async (event) => {
     trouble(failure);
     if (allowed) find("#trouble .problem").append(make("p", { class: "fix" }, `The allowance of ${name} is in force already; only letting them in failed.`));
   }
-  button.disabled = false;
+  done();
 });
 
 // Another allowance; more than before is asked for in a box of its own.

@@ -1,7 +1,7 @@
 // A period more of a dataset: its data, and whether its people are others. Said in plain words first.
 
 import { call, post } from "./api.js";
-import { find, make, problemBox } from "./dom.js";
+import { find, make, problemBox, working } from "./dom.js";
 import { renewed } from "./owned.js";
 
 const FIELDS_OF_PERIOD = ["name", "source", "table", "version", "epsilon", "rho", "delta"];
@@ -64,14 +64,14 @@ export function periodForm(form) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (add.hidden) { say(); return; }
-    add.disabled = true;
+    const refused = working(add);
     try {
       const body = periodOf(form);
       const done = await post(at, body);
       renewed(`${form.dataset.dataset} has the period ${body.name}: version ${done.version} of the policy is in force.`);
     } catch (failure) {
       trouble.replaceChildren(problemBox(failure));
-      add.disabled = false;
+      refused();
     }
   });
 }

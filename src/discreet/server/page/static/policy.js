@@ -1,18 +1,15 @@
 // The policy's text: checked in plain words first, put into force afterwards.
 
 import { call, given, post } from "./api.js";
-import { find, problemBox } from "./dom.js";
-import { decisions, meaningOf, renewed, tellDone } from "./owned.js";
+import { find, problemBox, working } from "./dom.js";
+import { decisionBoxes, decisions, meaningOf, renewed, saidApart, tellDone } from "./owned.js";
 
 const text = find("#text");
 const force = find("#force");
 let checked = null;
 
-const boxes = () => [...document.querySelectorAll("#decisions input")];
-const ticked = (kind) => boxes().filter((one) => one.dataset.kind === kind && one.checked).map((one) => one.value);
-
 function stale() {
-  force.disabled = checked !== text.value || boxes().some((one) => !one.checked);
+  force.disabled = checked !== text.value || decisionBoxes().some((one) => !one.checked);
 }
 
 find("#change").addEventListener("submit", async (event) => {
@@ -33,15 +30,16 @@ find("#change").addEventListener("submit", async (event) => {
 });
 
 force.addEventListener("click", async () => {
-  force.disabled = true;
+  const refused = working(force);
   try {
     const done = await call("/api/policy", { method: "PUT", body: { text: text.value, version: given().version,
-      new_people: ticked("new_people"), more_budget: ticked("more_budget"), same_data: ticked("same_data"),
-      other_unit: ticked("other_unit") } });
+      new_people: saidApart("new_people"), more_budget: saidApart("more_budget"), same_data: saidApart("same_data"),
+      other_unit: saidApart("other_unit") } });
     const words = done.changed.length ? ` ${done.changed.join("; ")}.` : "";
     renewed(`Version ${done.version} is in force.${words}`);
   } catch (failure) {
     find("#problem").replaceChildren(problemBox(failure));
+    refused();
     stale();
   }
 });

@@ -23,6 +23,7 @@ const WORDS_ON_PAGE = [
   [/declare dp\.Keys\(\[\.\.\.\]\)/, "list them in the policy"],
   [/declare dp\.PerPerson\('[^']*', (\w+)=\.\.\.\)/, "say $1 of a person in the policy"],
   [/say rows=\.\.\., a public guess, or ask by epsilon/, "say it beside “in a group of”, as a public guess, or choose a price"],
+  [/`discreet register policy\.toml --(?:same-data|other-unit) [^`]*`/, "tick the box for it, which checking the text under Policy shows"],
   [/`discreet register policy\.toml --[a-z-]+ [^`]*`/, "tick the box for it"],
   [/; GET \/api\/\S+ lists them/, ""],
 ];

@@ -2,9 +2,9 @@
 
 import { given, post } from "./api.js";
 import { Column } from "./columns.js";
-import { figure, find, make, problemBox } from "./dom.js";
+import { figure, find, make, problemBox, working } from "./dom.js";
 import { LookupForm } from "./lookups.js";
-import { decisions, meaningOf } from "./owned.js";
+import { decisionBoxes, decisions, meaningOf, saidApart } from "./owned.js";
 
 const known = given();
 const form = find("#registering");
@@ -30,8 +30,7 @@ function source() {
 }
 
 async function look() {
-  const button = find("#look");
-  button.disabled = true;
+  const done = working(find("#look"));
   find("#source-problem").replaceChildren();
   find("#looked").textContent = "Looking…";
   try {
@@ -51,7 +50,7 @@ async function look() {
     find("#looked").textContent = "";
     find("#source-problem").replaceChildren(problemBox(failure));
   }
-  button.disabled = false;
+  done();
 }
 
 // 2 to 4. who, what a person is, what is known
@@ -131,6 +130,9 @@ function outdate() {
   find("#meaning").hidden = true;
 }
 
+// All that has to be said apart was, before anything is put into force.
+function decided() { find("#force").disabled = decisionBoxes().some((one) => !one.checked); }
+
 // The parts of the plain words that are about this dataset and its people come first.
 function sorted(told, body) {
   const people = typeof body.family === "string" ? body.family : body.family.name;
@@ -147,35 +149,35 @@ async function check() {
     find("#problem").replaceChildren(make("div", { class: "problem", role: "alert" }, make("p", { class: "what" }, "Still to be decided"), list));
     return;
   }
-  const button = find("#check");
-  button.disabled = true;
+  const done = working(find("#check"));
   try {
     const body = wanted();
     const told = await post("/api/datasets/check", body);
     const text = make("details", {}, make("summary", {}, "What is added to the policy's text"), make("pre", { class: "words" }, told.added));
-    const more = decisions({ new_people: [], more_budget: told.more_budget, same_data: [], other_unit: [] }, () => {});
+    const more = decisions({ ...told, new_people: [] }, decided); // which people is a step of its own
     find("#meaning").replaceChildren(...more, ...meaningOf(sorted(told, body)), text);
     find("#meaning").hidden = false;
     find("#force").hidden = false;
+    decided();
   } catch (failure) {
     find("#problem").replaceChildren(problemBox(failure));
   }
-  button.disabled = false;
+  done();
 }
 
 async function putIntoForce(event) {
   event.preventDefault();
   const button = find("#force");
   if (button.hidden || button.disabled) return;
-  button.disabled = true;
+  const refused = working(button);
   try {
-    const body = wanted();
+    const body = { ...wanted(), more_budget: saidApart("more_budget"), same_data: saidApart("same_data"), other_unit: saidApart("other_unit") };
     const done = await post("/api/datasets", body);
     sessionStorage.setItem("discreet-done", `${body.name} is registered: version ${done.version} of the policy is in force. Next: let an analyst in, with an allowance.`);
     location.assign("/overview");
   } catch (failure) {
     find("#problem").replaceChildren(problemBox(failure));
-    button.disabled = false;
+    refused();
   }
 }
 
@@ -194,8 +196,9 @@ find("#add-lookup").addEventListener("click", () => {
   find("#lookups").append(made.element);
   find("input", made.element).focus();
 });
-form.addEventListener("input", outdate);
-form.addEventListener("change", () => { unfold(); outdate(); });
+const isDecision = (event) => event.target.closest("#meaning") !== null; // it changes nothing that was checked
+form.addEventListener("input", (event) => { if (!isDecision(event)) outdate(); });
+form.addEventListener("change", (event) => { if (!isDecision(event)) { unfold(); outdate(); } });
 find("#check").addEventListener("click", check);
 form.addEventListener("submit", putIntoForce);
 unfold();
