@@ -1,6 +1,5 @@
 """Bind, say where it is, stop: in the process; test_load.py stops and kills real ones."""
 
-import asyncio
 import signal
 import socket
 import threading
@@ -18,7 +17,6 @@ from discreet.server import run as running
 from discreet.server.run import address_of, bound, server_of
 from discreet.server.service import Service
 from discreet.server.settings import Settings
-from discreet.server.stopping import stop
 
 
 @pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("[::1]", "[::1]")])
@@ -55,39 +53,6 @@ def service(tmp_path):
     made = Service(prepared(tmp_path), settings=Settings(Server(port=0, deadlines=(Fraction(2),))))
     yield made
     made.close()
-
-
-def test_a_stop_waits_for_what_runs(service):
-    server = server_of(service)
-    guard = server.config.app
-    tick = lambda: asyncio.run(server.on_tick(1))
-    assert not tick()
-    guard.running = 1
-    server.handle_exit(signal.SIGTERM, None)
-    assert guard.stopping
-    assert not server.should_exit
-    assert not tick()
-    guard.running = 0
-    assert tick()
-
-
-def test_a_stop_does_not_wait_for_ever(service):
-    server = server_of(service)
-    guard = server.config.app
-    guard.running = 1
-    stop(guard, -1)
-    assert asyncio.run(server.on_tick(1))
-
-
-def test_a_second_signal_cuts_it_short(service):
-    server = server_of(service)
-    server.config.app.running = 1
-    server.handle_exit(signal.SIGTERM, None)
-    assert not server.should_exit
-    server.handle_exit(signal.SIGTERM, None)
-    assert server.should_exit
-    assert server.force_exit
-    assert not server._captured_signals  # the process ends with 0, not by the signal
 
 
 def test_a_stop_that_is_cut_short_waits_for_nobody(service, monkeypatch):

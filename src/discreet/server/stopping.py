@@ -1,6 +1,6 @@
 """uvicorn's server, with a stop that lets requests end, and connections that are divided.
 
-Tested by tests/server/test_run.py, tests/server/test_several.py, and tests/server/test_dividing.py
+Tested by tests/server/test_stopping.py, tests/server/test_several.py
 """
 
 from __future__ import annotations
