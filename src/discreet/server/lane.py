@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -101,6 +102,7 @@ class Lane:
 
     def __init__(self, guard: Guard, state: Any, failed: Failed) -> None:
         self.guard, self._state, self._failed = guard, state, failed
+        self._before = lru_cache(maxsize=64)(self._made)
 
     def read(self, data: bytes, before: Head | None = None) -> Asked | Part:
         """What was asked; or what it is instead.
@@ -199,11 +201,15 @@ class Lane:
 
     def written(self, response: Response, *, last: bool) -> bytes:
         """The bytes of an answer; `last` says that the connection ends with it."""
-        headers = self.guard.dressed(response.raw_headers)
+        head = self._before(response.status_code, tuple(response.raw_headers), last=last)
+        return head + bytes(response.body)
+
+    def _made(self, status: int, headers: tuple[tuple[bytes, bytes], ...], *, last: bool) -> bytes:
+        """What comes before the body of an answer. Lengths are padded, so that few differ."""
+        told = self.guard.dressed(headers)
         if last:
-            headers.append((b"connection", b"close"))
-        lines = [b"%b: %b\r\n" % one for one in headers]
-        return b"".join((_STATUS[response.status_code], *lines, b"\r\n", response.body))
+            told.append((b"connection", b"close"))
+        return b"".join((_STATUS[status], *(b"%b: %b\r\n" % one for one in told), b"\r\n"))
 
 
 def _headers(lines: list[bytes]) -> dict[bytes, bytes] | None:

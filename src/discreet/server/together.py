@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -34,6 +35,8 @@ __all__ = ["Busy", "SharedBuckets", "Together"]
 _SLOT = struct.Struct("<Qdd")
 _WAYS, _SETS = 8, 2048
 _SIZE = _WAYS * _SLOT.size
+_KNOWN = 1024
+"""Names whose digests are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,14 @@ class Together:
         files = (DupFd(one) for one in (self.buckets, self.busy, self.shares))
         return _received, (*files, self.many, self.secret)
 
-    def digest(self, name: str) -> bytes:
-        """Sixteen bytes for a name."""
-        return blake2b(name.encode(), digest_size=16, key=self.secret).digest()
+    def digests(self) -> Callable[[str], bytes]:
+        """What gives sixteen bytes for a name; it remembers those of the last ones."""
+
+        @lru_cache(maxsize=_KNOWN)
+        def digest(name: str) -> bytes:
+            return blake2b(name.encode(), digest_size=16, key=self.secret).digest()
+
+        return digest
 
 
 def _received(buckets: Any, busy: Any, shares: Any, many: int, secret: bytes) -> Together:
@@ -85,38 +93,43 @@ class SharedBuckets:
     """Buckets that fill with time, in a file: `limits.Buckets` for several processes."""
 
     def __init__(self, together: Together) -> None:
-        self._together, self._lock = together, threading.Lock()
+        self._digest, self._lock = together.digests(), threading.Lock()
         self._file = together.buckets
         self._map = mmap.mmap(self._file, _SETS * _SIZE)
 
     def take(self, name: str, most: int, now: float) -> float:
         """Count one more; what was left before."""
-        digest = self._together.digest(name)
+        digest = self._digest(name)
         tag = int.from_bytes(digest[:8], "big") or 1
-        at = int.from_bytes(digest[8:], "big") % _SETS * _SIZE
+        first = int.from_bytes(digest[8:], "big") % _SETS * _SIZE
         with self._lock:
-            fcntl.lockf(self._file, fcntl.LOCK_EX, _SIZE, at)
+            fcntl.lockf(self._file, fcntl.LOCK_EX, _SIZE, first)
             try:
-                slots = list(_SLOT.iter_unpack(self._map[at : at + _SIZE]))
-                place = next((i for i, slot in enumerate(slots) if slot[0] == tag), None)
-                bucket = None if place is None else slots[place][1:]
-                if place is None:
-                    place = min(range(_WAYS), key=lambda i: (slots[i][0] != 0, slots[i][2]))
+                at, bucket = self._bucket(tag, first)
                 left = filled(bucket, most, now)
-                _SLOT.pack_into(
-                    self._map, at + place * _SLOT.size, tag, left - 1 if left >= 1 else left, now
-                )
+                _SLOT.pack_into(self._map, at, tag, left - 1 if left >= 1 else left, now)
             finally:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, _SIZE, at)
+                fcntl.lockf(self._file, fcntl.LOCK_UN, _SIZE, first)
         return left
+
+    def _bucket(self, tag: int, first: int) -> tuple[int, tuple[float, float] | None]:
+        """The place of a name in its set, and what is there of it; else where nobody is, or who was
+        there longest ago.
+        """
+        slots: list[tuple[bool, float, int]] = []
+        for at in range(first, first + _SIZE, _SLOT.size):
+            found, left, since = _SLOT.unpack_from(self._map, at)
+            if found == tag:
+                return at, (left, since)
+            slots.append((found != 0, since, at))
+        return min(slots)[2], None
 
 
 class Busy:
     """Names that are busy in any of the processes: each is a byte of a file, locked."""
 
     def __init__(self, together: Together) -> None:
-        self._together = together
-        self._file = together.busy
+        self._digest, self._file = together.digests(), together.busy
 
     def begin(self, name: str) -> bool:
         """Whether no other process is busy with this name; then this one is."""
@@ -131,4 +144,4 @@ class Busy:
         fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self._at(name))
 
     def _at(self, name: str) -> int:
-        return int.from_bytes(self._together.digest(name)[:8], "big") >> 2
+        return int.from_bytes(self._digest(name)[:8], "big") >> 2
