@@ -1,6 +1,7 @@
 """Everything that the routes do, without the web."""
 
 import threading
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -93,6 +94,29 @@ def test_nothing_of_an_old_policy_is_kept(service):
     assert len(service._rehearsals) == 1
     edit(service, lambda text: text.replace('version = "2024"', 'version = "2025"'), by="olga")
     assert len(service._rehearsals) == 0
+
+
+def test_a_policy_that_another_process_changed_is_noticed(service):
+    """By the next key that is shown; by who waited for a while; and else by the charge."""
+    service.warm()
+    service.access.add("alice", "analyst", by="olga")
+    key = service.access.make_key("alice", by="olga")
+    before = service.access.by_key(key)
+    assert before.policy == service.policy.fingerprint
+    other = Service(service.path)
+    edit(other, lambda text: text.replace('version = "2024"', 'version = "2025"'), by="olga")
+    other.close()
+    spent = service.ledger.accounts
+    just = replace(before, seen=time.monotonic() + 60)
+    with pytest.raises(LedgerError, match=r"another version of the policy.*Nothing was charged"):
+        service.ask(just, COUNT, {}, epsilon="0.1")
+    assert service.ledger.accounts == spent
+    late = replace(before, seen=time.monotonic() - 1)
+    assert service.ask(late, COUNT, {}, epsilon="0.1")[0].data_version == "2025"
+    after = service.access.by_key(key)
+    assert after == before
+    assert after.policy == service.policy.fingerprint != before.policy
+    assert service.ask(after, COUNT, {}, epsilon="0.1")[0].data_version == "2025"
 
 
 def test_what_is_out_of_scope_takes_no_place_on_a_page(service, monkeypatch):
