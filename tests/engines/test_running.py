@@ -25,6 +25,15 @@ def connection():
         yield made
 
 
+@pytest.fixture
+def heard():
+    """Interrupts are heard, also where a shell in the background has them ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_an_interrupt_stops_the_statement(connection):
     connection.execute("CREATE TABLE t AS SELECT range AS x FROM range(400000)").fetchall()
     engine = DuckDB.from_connection(connection, table="t")
