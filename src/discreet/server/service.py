@@ -61,9 +61,9 @@ _PADDED_CELLS = 4096
 _CELLS_OF_A_ROW = 8
 """So many measured cells, with the digits of their numbers, need no more room than a row."""
 _KEY = re.compile(r"[0-9A-Za-z_-]{1,64}")
+"""What the name of an answer looks like; others are not looked for."""
 _JUST = 0.05
 """Seconds for which it is known which policy the ledger follows."""
-"""What the name of an answer looks like; others are not looked for."""
 
 
 class Holding:
@@ -215,8 +215,10 @@ class Service:
         What is charged is refused where the ledger follows another policy by then.
         """
         holding = self._holding
-        just = who is not None and time.monotonic() - who.seen < _JUST
-        follows = who.policy if just and who is not None else self.ledger.policy[0]
+        if who is not None and time.monotonic() - who.seen < _JUST:
+            follows = who.policy
+        else:
+            follows = self.ledger.policy[0]
         return holding if follows == holding.policy.fingerprint else self.reload()
 
     def _follows(self) -> bool:

@@ -274,6 +274,7 @@ class Access:
             return None
         which, secret = found.groups()
         given = self._pepper.mac("key", f"{which}:{secret}")
+        seen = time.monotonic()
         rows = self._ledger.glance(s.BY_KEY, which=which)
         stored = str(rows[0][0]) if rows else self._nobody
         if not _equal(stored, given) or not rows:
@@ -285,7 +286,6 @@ class Access:
         if revoked is not None or now >= until or not _let_in(person, now):
             return None
         self._touch(s.USED, used, now, which)
-        seen = time.monotonic()
         return Credential(person, which, _both(person.datasets, limited), str(policy), seen)
 
     def _touch(self, statement: Any, used: str | None, now: datetime, which: str) -> None:

@@ -93,7 +93,7 @@ account = Table(
     CheckConstraint("delta_spent >= 0 AND delta_spent <= delta_total"),
 )
 
-_APART = "discreet_entry_apart"
+_APART, _NOT_BOTH = "discreet_entry_apart", "noise IS NULL OR answer IS NULL"
 entry = Table(
     "discreet_entry",
     metadata,
@@ -121,7 +121,7 @@ entry = Table(
         "AND analyst IS NOT NULL AND noise IS NULL AND answer IS NOT NULL "
         "ELSE 1 = 0 END"
     ).ddl_if(dialect="sqlite"),
-    CheckConstraint("noise IS NULL OR answer IS NULL", name=_APART).ddl_if(dialect="postgresql"),
+    CheckConstraint(_NOT_BOTH, name=_APART).ddl_if(dialect="postgresql"),
 )
 """PostgreSQL reads the text of a CHECK anew for each row that it writes, and says the whole row in
 its own log where one refuses: there the check is a short one. What else cannot be is found when a
@@ -285,7 +285,7 @@ def _short(connection: Connection) -> None:
         for title in ("discreet_entry_check", _APART):  # version 5 makes the log as it is now
             gone = f"ALTER TABLE {entry.name} DROP CONSTRAINT IF EXISTS {title}"
             connection.exec_driver_sql(gone)
-        made = f"ADD CONSTRAINT {_APART} CHECK (noise IS NULL OR answer IS NULL)"
+        made = f"ADD CONSTRAINT {_APART} CHECK ({_NOT_BOTH})"
         connection.exec_driver_sql(f"ALTER TABLE {entry.name} {made}")
 
 
