@@ -67,17 +67,17 @@ MECHANISMS = sorted(
 )
 
 
-@pytest.mark.parametrize("name", sorted(PROMISED))
-def test_the_named_test_exists(name):
-    for line in TESTED.finditer(PROMISED[name]):
-        named = list(NAMED.finditer(line["rest"]))
-        assert named, f"{name} says 'Tested by' without naming a file under tests/"
-        for found in named:
-            path = ROOT / found["file"]
-            assert path.is_file(), f"{name} names {found['file']}, which does not exist"
-            if found["test"] is not None:
-                text = path.read_text(encoding="utf-8")
-                assert f"def {found['test']}(" in text, f"{found['test']} is not in {path.name}"
+def test_the_named_test_exists():
+    for name, promise in PROMISED.items():
+        for line in TESTED.finditer(promise):
+            named = list(NAMED.finditer(line["rest"]))
+            assert named, f"{name} says 'Tested by' without naming a file under tests/"
+            for found in named:
+                path = ROOT / found["file"]
+                assert path.is_file(), f"{name} names {found['file']}, which does not exist"
+                if found["test"] is not None:
+                    text = path.read_text(encoding="utf-8")
+                    assert f"def {found['test']}(" in text, f"{found['test']} is not in {path.name}"
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.__name__)

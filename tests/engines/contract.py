@@ -32,9 +32,13 @@ def settled(request, cells):
     return found
 
 
-def check(engine, rows, request):
-    """The engine's integers are the reference's, to the last digit, and of the right types."""
-    got, expected = engine.run(request), reference.answer(rows, request)
+def check(engine, rows, request, got=None):
+    """The engine's integers are the reference's, to the last digit, and of the right types.
+
+    `got` is what it has said, where it was asked before.
+    """
+    got = engine.run(request) if got is None else got
+    expected = reference.answer(rows, request)
     assert settled(request, got) == settled(request, expected)
     for mapping in got:
         for group, totals in mapping.items():

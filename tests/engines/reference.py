@@ -23,6 +23,25 @@ def clean(value, declared, storage):
     return found
 
 
+_last = (None, {})
+"""A table, and its rows cleaned under each schema that was asked about."""
+
+
+def clean_rows(rows, schema):
+    """The rows that questions see. Most requests are about the table of the one before."""
+    global _last  # noqa: PLW0603 - one table is remembered
+    if _last[0] is not rows:
+        _last = (rows, {})
+    kept, found = _last[1].get(id(schema), (None, []))
+    if kept is not schema or len(found) != len(rows):
+        columns = {n: d for n, d in schema.columns.items() if hasattr(d, "kind")}
+        found = [
+            {n: clean(raw[n], d, schema.storage[n]) for n, d in columns.items()} for raw in rows
+        ]
+        _last[1][id(schema)] = schema, found
+    return found
+
+
 def cleaned(value, declared, storage):
     match declared:
         case Bounds():
@@ -135,15 +154,13 @@ def answer(rows, request, key="k"):
     """The cells of every part."""
     schema = request.schema
     person = schema.unit.column if isinstance(schema.unit, PerPerson) else None
-    columns = {n: d for n, d in schema.columns.items() if hasattr(d, "kind")}
     where = None if request.where is None else compiled(request.where, schema.tables)
     meanings = {node: compiled(node, schema.tables) for node in nodes(request)}
     kept = []
-    for i, raw in enumerate(rows):
+    for i, (raw, row) in enumerate(zip(rows, clean_rows(rows, schema), strict=True)):
         who = i if person is None else raw[person]
         if who is None or (isinstance(who, float) and math.isnan(who)):
             continue
-        row = {n: clean(raw[n], d, schema.storage[n]) for n, d in columns.items()}
         if where is None or where(row) is True:
             kept.append((who, {node: meaning(row) for node, meaning in meanings.items()}))
     return [part_cells(kept, part, key) for part in request.parts]

@@ -16,6 +16,7 @@ from tests.server.twins import CLIENTS, FINDING, POLICY, only, twins
 from discreet.curator.faults import faults
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import EngineError
+from discreet.publish import histogram
 
 TORTURE = int(os.environ.get("TORTURE", "0"))
 FUZZED = 50_000 if TORTURE else 2_000
@@ -27,9 +28,10 @@ NOTES = "SELECT note, COUNT(*) AS n FROM t GROUP BY note"
 
 @pytest.fixture(scope="module")
 def patch():
-    """Passwords that take no time."""
+    """Passwords that take no time, and histograms that draw few times how wide an interval is."""
     with pytest.MonkeyPatch.context() as made:
         weak(made)
+        made.setattr(histogram, "DRAWS", 20)
         yield made
 
 
