@@ -111,3 +111,15 @@ class Redrawing(Ledger):
             self._database.run(cursor, _NOISE, asked=asked.key, drawn=drawn)
             self._database.commit()
         return replace(got, noise=drawn)
+
+
+class TellFirst(Ledger):
+    """Answers the last letter of another process before it commits what that asks for."""
+
+    def _in_one(self, once, wanted, anchor, letters, commit):
+        def early(reach):
+            for letter in letters[-1:]:
+                anchor.meeting.tell(letter, reach.__self__.head)
+            commit(reach)
+
+        return super()._in_one(once, wanted, anchor, letters, early)

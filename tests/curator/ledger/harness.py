@@ -94,6 +94,11 @@ class Place:
         names = [str(folder / name) for name in ("head", "sent", "computed")]
         return cls(address or str(folder / "ledger.db"), *names)
 
+    @property
+    def told(self):
+        """Where it is written down which letters of other processes were answered."""
+        return f"{self.sent}.told"
+
     def new(self, **more):
         return new_ledger(self.address, head=self.head, **more)
 
@@ -276,6 +281,7 @@ class Torture:
         places: makes the place of a new ledger.
         job: what the workers do; "asks", or one that is broken.
         seconds: the hard limit of time.
+        late: how often a step is passed at the most before somebody dies there.
     """
 
     nursery: Nursery
@@ -284,6 +290,7 @@ class Torture:
     seconds: float = 240
     racing: int = 4
     keys: int = 24
+    late: int = 3
     kills: int = 0
     at: dict = field(default_factory=dict)
 
@@ -306,7 +313,7 @@ class Torture:
             turn = done * self.racing + number
             label = labels[turn % len(labels)]
             names = mixed(number, self.keys, done)
-            more = {"names": names, "kill": label, "after": turn // len(labels) % 3}
+            more = {"names": names, "kill": label, "after": turn // len(labels) % self.late}
             pid = self.nursery.start(self.job, checker.place, **more)
             started.append((pid, label))
         for pid, label in started:

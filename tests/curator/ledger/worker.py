@@ -11,6 +11,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import patch
 
 import psycopg  # noqa: F401 - imported once, in the nursery
 from tests.curator.ledger import broken
@@ -18,6 +19,7 @@ from tests.curator.ledger.harness import Place, ask, claim, claim_of, new_ledger
 
 import discreet.curator.ledger.verify  # noqa: F401 - imported once, in the nursery
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.post import Meeting
 from discreet.curator.ledger.steps import on_step
 from discreet.errors import BudgetExceededError, LedgerError
 
@@ -111,6 +113,28 @@ def refund(place, **more):
 
 def redraw(place, **more):
     asks(place, **more, opened=broken.Redrawing)
+
+
+def tell_first(place, **more):
+    """The ledger notices it by itself when the answer is to be stored, and goes no further."""
+    try:
+        apart(place, **more, opened=broken.TellFirst)
+    except LedgerError as error:
+        if "was never charged" not in str(error):
+            raise
+
+
+def apart(place, names, kill, after, opened=Ledger):
+    """Ask questions that nobody else asks; write down which letters are answered."""
+    tell = Meeting.tell
+
+    def told(self, letter, what):
+        note(place.told, asked=letter.asked[0], done=bool(what))
+        tell(self, letter, what)
+
+    own = [f"{name.partition('/')[0]}{os.getpid():08}" for name in names]
+    with patch.object(Meeting, "tell", told):
+        asks(place, own, kill, after, opened)
 
 
 def flushing(place, level, **more):
@@ -216,6 +240,6 @@ JOBS = {
     job.__name__: job
     for job in (
         asks, together, check_then_spend, send_first, refund, redraw, until_refused, full_pages,
-        full_files, as_nobody, as_member, flushing, restore, sleep,
+        full_files, as_nobody, as_member, flushing, apart, restore, sleep, tell_first,
     )
 }  # fmt: skip

@@ -12,12 +12,12 @@ rewritten in place, so that it never grows with the log. What changes within a p
 of 16 lines is one write, and the page with the head comes last. It is not flushed at each entry:
 who loses power loses at most what the system had not written, and the log itself is flushed.
 
-It is also the lock that lets one process write at a time. Who finds it taken waits until the system
-wakes it: a server's processes write now and then. Who has itself just written, and writes all the
-time, sleeps and tries again a few times before that. So of several such processes one may go on for
-some milliseconds while the others sleep, instead of waking one of them for every commit. The system
-promises no order among those who wait; beside processes that write all the time the longest wait
-that was seen is an eighth of a second.
+It is also the lock that lets one process write at a time. Who finds it taken says what it wants
+written (`discreet.curator.ledger.post`), and waits until the system wakes it: a server's processes
+write now and then. Who has itself just written, and writes all the time, and who is one of several
+that wait, sleeps and looks again a few times before that. So of several such processes one may go
+on for some milliseconds, and write what the others want, instead of waking one of them for every
+commit. The system promises no order among those who wait.
 Tested by tests/curator/ledger/test_anchor.py
 """
 
@@ -26,15 +26,17 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from zlib import crc32
 
 from discreet.curator.ledger.amounts import NOTHING, Amount
 from discreet.curator.ledger.chain import START, Head
+from discreet.curator.ledger.post import Meeting, Post
 from discreet.curator.ledger.unfinished import is_at
 from discreet.curator.ledger.values import Account
 from discreet.errors import LedgerError
@@ -51,8 +53,12 @@ _PAGE = 16
 """Lines that are read and written together: what a system writes whole, or not at all."""
 _JUST = 0.0003
 """Who wrote less than so many seconds ago writes all the time, and makes room for others."""
-_PAUSES = (0.0003, 0.0006, 0.0012, 0.0025, 0.005, 0.01, 0.02)
+_PAUSES: tuple[float, ...] = (0.0003, 0.0006, 0.0012, 0.0025, 0.005, 0.01, 0.02)
 """Seconds between its tries, before it waits in the queue."""
+_ROUNDS = (0.002,) * 5
+"""The same of who has sent a letter and is one of several: others write for it meanwhile."""
+_CROWD = 0.05
+"""For so many seconds there are several after there were."""
 _FORM = "discreet-head/1"
 _ANEW = (
     "A second curator of a ledger in PostgreSQL needs a copy of the first one's head file. If "
@@ -70,12 +76,16 @@ class Anchor:
     Args:
         path: the file.
         uid: of the ledger that it belongs to.
+
+    Attributes:
+        meeting: where those meet who wait for the lock.
     """
 
     def __init__(self, path: Path, uid: str) -> None:
         self.path = path
         self._alone = self._fresh = False
-        self._raw, self._left = b"", -_JUST
+        self._raw, self._left, self._crowded = b"", -_JUST, 0.0
+        self._asked: Callable[[], list[Any]] | None = None
         self._reached: Head | None = None
         self._spends: dict[int, tuple[int, int]] = {}
         try:
@@ -90,6 +100,8 @@ class Anchor:
                 f"the ledger's head file {path.name} cannot be written ({error.strerror}); "
                 "nothing was charged and nothing was computed"
             ) from error
+        self.meeting = Meeting(self._file, uid)
+        _OPEN.add(self)
         owner = self._words(0, self._read(0)[:_LINE])
         if owner != [_FORM, uid]:
             self.close()
@@ -121,44 +133,88 @@ class Anchor:
         return cls(path, uid)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, and of letters."""
+        self.meeting.close()
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
 
-    def locked(self) -> Self:
+    def leave(self) -> None:
+        """In a forked child: the lock and the letters are the parent's."""
+        self._alone = self._fresh = False
+        self.close()
+
+    def locked(self, asked: Callable[[], list[Any]] | None = None) -> Self:
         """Keep every other process from writing, as a context.
 
         What is read of the first page is read once then: nobody else changes it.
+
+        Args:
+            asked: what to write to a process that has the lock, so that it writes this, too. If it
+                does, the context gives what it tells, and nobody is kept from writing. It gives
+                None where one has the lock oneself.
         """
+        self._asked = asked
         return self
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
+        asked, self._asked = self._asked, None
         try:
             try:
                 fcntl.flock(self._file, _TRY)
             except BlockingIOError:
-                self._wait()
+                told = self._wait(asked)
+                if told is not None:
+                    return told
             self._alone = True
         except BaseException:  # an interrupt may come when it has the lock
+            self._alone = False
             with suppress(OSError, ValueError):
                 fcntl.flock(self._file, fcntl.LOCK_UN)
             raise
+        return None
 
     def __exit__(self, *_: object) -> None:
-        self._alone = self._fresh = False
-        fcntl.flock(self._file, fcntl.LOCK_UN)
+        if self._alone:
+            self._alone = self._fresh = False
+            fcntl.flock(self._file, fcntl.LOCK_UN)
         self._left = time.monotonic()
 
-    def _wait(self) -> None:
-        """Another process writes: wait for its end; who has just written makes room first."""
-        if time.monotonic() - self._left < _JUST:
-            for pause in _PAUSES:
-                time.sleep(pause)
-                with suppress(BlockingIOError):
-                    fcntl.flock(self._file, _TRY)
-                    return
+    def _wait(self, asked: Callable[[], list[Any]] | None) -> Any:
+        """Another process writes: wait for its end, or until it has written what is asked for."""
+        post = None if asked is None else self.meeting.post()
+        if post is None or asked is None:
+            return self._queue(None)
+        try:
+            sent = post.send(asked())
+            told = self._queue(post if sent else None)
+            if sent and told is None:
+                told = post.take_back()
+                if told is not None:
+                    fcntl.flock(self._file, fcntl.LOCK_UN)
+        except BaseException:
+            post.take_back()
+            raise
+        return told
+
+    def _queue(self, post: Post | None) -> Any:
+        """Wait for the lock; or what is told meanwhile."""
+        now = time.monotonic()
+        pauses = _PAUSES if now - self._left < _JUST else ()
+        if post is not None:
+            if post.others:
+                self._crowded = now + _CROWD
+            pauses = _ROUNDS if pauses or now < self._crowded else ()
+        for pause in pauses:
+            time.sleep(pause)
+            told = None if post is None else post.heard()
+            if told is not None:
+                return told
+            with suppress(BlockingIOError):
+                fcntl.flock(self._file, _TRY)
+                return None
         fcntl.flock(self._file, fcntl.LOCK_EX)
+        return None
 
     @property
     def head(self) -> Head:
@@ -335,14 +391,24 @@ class Anchor:
             ) from error
 
     def _read(self, page: int) -> bytes:
-        if not page:
-            return self._first()
-        return os.pread(self._file, _PAGE * _LINE, page * _PAGE * _LINE)
+        return self._page(page) if page else self._first()
+
+    def _page(self, page: int) -> bytes:
+        try:
+            return os.pread(self._file, _PAGE * _LINE, page * _PAGE * _LINE)
+        except OSError as error:
+            if self._file < 0:
+                words = "belongs to the process that opened it, which forked this one"
+            else:
+                words = f"cannot be read ({error.strerror})"
+            raise LedgerError(
+                f"the head file {self.path.name} {words}; nothing was sent"
+            ) from error
 
     def _first(self) -> bytes:
         """The first page as it is; what was read of it is known until it changes."""
         if not self._fresh:
-            raw = os.pread(self._file, _PAGE * _LINE, 0)
+            raw = self._page(0)
             if raw != self._raw:
                 self._know(raw)
             self._fresh = self._alone
@@ -371,6 +437,18 @@ class Anchor:
             f"the head file {self.path.name} is damaged in line {line + 1}. {_ANEW}. "
             "Nothing was charged"
         )
+
+
+_OPEN: weakref.WeakSet[Anchor] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for anchor in list(_OPEN):
+        anchor.leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def gone_words(head: Path) -> str:

@@ -29,7 +29,9 @@ Tested by tests/curator/ledger/test_at_once.py, tests/curator/ledger/test_group.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from contextlib import suppress
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
 
 from discreet.curator.ledger import usual, usual_postgres
 from discreet.curator.ledger.anchor import Anchor
@@ -42,12 +44,9 @@ from discreet.curator.ledger.values import Charged, Claim, Done, Pending
 from discreet.noise.source import new_key
 
 __all__ = [
-    "Once", "Reached", "Rising", "Write", "grouped_in", "once_in", "reserve_at_once",
-    "store_at_once",
+    "Answered", "Charging", "Once", "Reached", "Rising", "Usual", "charging", "grouped_in",
+    "of_letter", "once_in",
 ]  # fmt: skip
-
-Write = Callable[["Once", "Reached"], Any]
-"""Writes something in one go; None where nothing was written. The caller has all locks."""
 
 _NOBODY = (None,) * 5
 
@@ -64,6 +63,19 @@ class Reached(Protocol):
 
     def follow(self, head: Head, spent: Sequence[tuple[int, int, int]], /) -> None:
         """Take down the next head, and what accounts have spent by then, each by its number."""
+
+
+class Usual(Protocol):
+    """A charge or an answer that is prepared, and written in one go."""
+
+    def write(self, once: Once, at: Reached, /) -> Head | None:
+        """Write it as the next entry; None where nothing was written. The caller has all locks."""
+
+    def done(self, head: Head, /) -> Any:
+        """What its writer gets, once it is that entry."""
+
+    def letter(self) -> list[Any]:
+        """What another process has to know to write it, as plain values."""
 
 
 class Rising:
@@ -165,9 +177,78 @@ def grouped_in(database: Database) -> Once | None:
     return Once(database.put, usual.CHARGE, usual.ANSWER) if database.is_file else None
 
 
-def reserve_at_once(
-    claim: Claim, numbers: Mapping[str, int], now: Callable[[], str]
-) -> Write | None:
+class Charging(NamedTuple):
+    """A charge that is prepared: what it needs besides its place in the log."""
+
+    claim: Claim
+    paid: Sequence[tuple[int, int, int]]
+    body: str
+    noise: bytes
+
+    def write(self, once: Once, at: Reached) -> Head | None:
+        """Write it, as the next entry."""
+        reached("in reserve")
+        return once.charge(at, self.claim, self.paid, self.body, self.noise)
+
+    def done(self, head: Head) -> Pending:
+        """What its asker gets, once it is that entry."""
+        claim = self.claim
+        return Pending(claim.key, self.noise, *head, False, "", False, claim.charges, True)  # noqa: FBT003
+
+    def letter(self) -> list[Any]:
+        """What another process has to know to write it, as plain values."""
+        one = self.claim
+        named = [one.key, one.digest, one.canon, one.analyst, one.policy, self.body]
+        return ["reserve", named, one.size, self.paid, self.noise.hex()]
+
+
+class Answered(NamedTuple):
+    """An answer that is prepared, under a charge that is known."""
+
+    key: str
+    answer: str
+    body: str
+    paid: Charged
+
+    def write(self, once: Once, at: Reached) -> Head | None:
+        """Write it, and its entry as the next one; the noise key goes out."""
+        reached("in store")
+        return once.answer(at, self.key, self.paid.seq, self.answer, self.body)
+
+    def done(self, _head: Head) -> Done:
+        """What its asker gets, once it is written."""
+        paid = self.paid
+        return Done(self.key, self.answer, paid.seq, paid.hash, "", paid.analyst)
+
+    def letter(self) -> list[Any]:
+        """What another process has to know to write it, as plain values."""
+        return ["store", [self.key, self.answer, self.body], self.paid.seq]
+
+
+def of_letter(asked: Sequence[Any]) -> Usual | None:
+    """What a letter of another process asks for; None where it says nothing."""
+    with suppress(IndexError, TypeError, ValueError):
+        if asked[0] == "reserve":
+            named, size, paid, noise = asked[1:]
+            key, digest, canon, analyst, policy, body = named
+            payers = [(number, main, delta) for number, main, delta in paid]
+            _insist_plain(named, [size, *chain(*payers)])
+            claim = Claim(key, digest, canon, size, analyst, (), policy, {})
+            return Charging(claim, payers, body, bytes.fromhex(noise))
+        (key, answer, body), seq = asked[1:]
+        _insist_plain(asked[1], [seq])
+        return Answered(key, answer, body, Charged(seq, "", ""))
+    return None
+
+
+def _insist_plain(texts: Sequence[Any], numbers: Sequence[Any]) -> None:
+    """TypeError if these are not texts, or those no numbers from 0 on."""
+    plain = all(type(one) is str for one in texts)
+    if not (plain and all(type(one) is int and one >= 0 for one in numbers)):
+        raise TypeError
+
+
+def charging(claim: Claim, numbers: Mapping[str, int], now: Callable[[], str]) -> Charging | None:
     """Prepare to charge a question, if all is as usual; None if it cannot be.
 
     What is prepared needs no lock, so that nobody waits for it.
@@ -187,25 +268,4 @@ def reserve_at_once(
     if not paid or len(payers) != len(paid) or not 0 <= claim.size <= LARGEST:
         return None
     noise = new_key()
-    body = charged(claim, paid, now(), noise=noise)
-
-    def write(once: Once, at: Reached) -> Pending | None:
-        reached("in reserve")
-        head = once.charge(at, claim, paid, body, noise)
-        if head is None:
-            return None
-        return Pending(claim.key, noise, *head, False, "", False, claim.charges, True)  # noqa: FBT003
-
-    return write
-
-
-def store_at_once(key: str, answer: str, body: str, paid: Charged) -> Write:
-    """Prepare to put an answer in and the noise key out, under a charge of this process."""
-
-    def write(once: Once, at: Reached) -> Done | None:
-        reached("in store")
-        if once.answer(at, key, paid.seq, answer, body) is None:
-            return None
-        return Done(key, answer, paid.seq, paid.hash, "", paid.analyst)
-
-    return write
+    return Charging(claim, paid, charged(claim, paid, now(), noise=noise), noise)

@@ -68,6 +68,10 @@ class Database:
 
     Args:
         address: a file, or a "postgresql://..." address.
+
+    Attributes:
+        file: the numbers of the file that is open, as the system has them; None where another one
+            may be at its path by now.
     """
 
     def __init__(self, address: str) -> None:
@@ -94,9 +98,11 @@ class Database:
         self._engine = sqlite(self.address) if self.is_file else postgres(self.address)
         self.dialect = self._engine.dialect
         self._forks = forks.count
+        before = _numbers(self.address) if self.is_file else None
         with failing("could not be opened"):
             self._pooled = self._engine.raw_connection()
         self._raw = self._pooled.driver_connection
+        self.file = before if before is not None and before == _numbers(self.address) else None
         self._usual = None
         if not self.is_file:
             with failing("could not be opened"):
@@ -104,7 +110,8 @@ class Database:
                 self._raw.execute("SET default_transaction_isolation TO 'read committed'")
                 self._raw.execute("SET client_encoding TO 'UTF8'")
 
-    def _ready(self) -> None:
+    def ready(self) -> None:
+        """Have a connection. The caller has the `turn`."""
         if self._raw is not None and not self.is_file and self._raw.closed:
             self._drop()
         if self._raw is None:
@@ -160,7 +167,7 @@ class Database:
 
     def begin(self) -> Any:
         """Wait until no other writes; a cursor."""
-        self._ready()
+        self.ready()
         self._cursor = cursor = self._raw.cursor()
         self._committed = False
         try:
@@ -203,7 +210,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Any]:
         """One consistent view of all tables; a cursor. The caller has the `turn`."""
-        self._ready()
+        self.ready()
         cursor = self._raw.cursor()
         self._committed = False
         try:
@@ -293,7 +300,7 @@ class Database:
             call: one of `discreet.curator.ledger.usual_postgres`.
             values: by place.
         """
-        self._ready()
+        self.ready()
         self._same()
         if self._usual is None and call is CHARGE:
             self._usual = calls_of(self._raw)
@@ -320,7 +327,7 @@ class Database:
         """The rows of one statement that only reads, as of its own moment."""
         if not self.is_file:
             with self.turn():
-                self._ready()
+                self.ready()
                 return self.run(self._raw.cursor(), statement, **values).fetchall()  # type: ignore[no-any-return]
         self.outside()
         with self._glancing:
@@ -331,7 +338,7 @@ class Database:
 
     def jot(self, statement: Executable, /, **values: Any) -> None:
         """Change what the log says nothing of, by one statement. The caller has the `turn`."""
-        self._ready()
+        self.ready()
         cursor = self._raw.cursor()
         try:
             if not self.is_file:
@@ -351,7 +358,7 @@ class Database:
             alone: whether no other may write beside it; otherwise it only looks.
         """
         with self.turn(), failing("could not be prepared"):
-            self._ready()
+            self.ready()
             with self._transactional(), self._engine.begin() as connection:
                 if alone and self.is_file:
                     connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -407,6 +414,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
     )
+
+
+def _numbers(address: str) -> tuple[int, int] | None:
+    """Those of a file, as the system has them; None where it is gone."""
+    try:
+        about = Path(address).stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 class _Transaction:

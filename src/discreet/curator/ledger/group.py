@@ -20,7 +20,7 @@ was written, and each member is written alone: what is wrong with one is no matt
 Where the leader is interrupted, members that it has not written by then fail, whatever they got in
 a transaction that was taken back.
 
-Between processes nothing changes: the database lets one of them write.
+Between processes the database lets one of them write; `discreet.curator.ledger.post` is for those.
 Tested by tests/curator/ledger/test_group.py
 """
 

@@ -18,12 +18,14 @@ from discreet.curator.ledger import forks, unfinished
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.anchor import Anchor, gone_words
 from discreet.curator.ledger.at_once import (
+    Answered,
+    Once,
     Rising,
-    Write,
+    Usual,
+    charging,
     grouped_in,
+    of_letter,
     once_in,
-    reserve_at_once,
-    store_at_once,
 )
 from discreet.curator.ledger.chain import START, Head
 from discreet.curator.ledger.charging import answered, reserve, store
@@ -31,6 +33,7 @@ from discreet.curator.ledger.connecting import failing
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.group import Group, Member, tell_failed
 from discreet.curator.ledger.making import is_empty, is_postgres, make
+from discreet.curator.ledger.post import Letter
 from discreet.curator.ledger.reading import Reading
 from discreet.curator.ledger.statements import (
     ACCOUNTS,
@@ -151,6 +154,8 @@ class Ledger(Reading):
     def _open_anchor(self) -> None:
         try:
             self._anchor = anchor = Anchor(self.head_path, self.uid)
+            anchor.meeting.database = self._database.file
+            anchor.meeting.sweep()
             with anchor.locked(), failing("could not be read"), self._database.reading() as cursor:
                 head = self._head(cursor)
                 self._check(anchor, partial(self._database.run, cursor), head)
@@ -215,18 +220,40 @@ class Ledger(Reading):
             return self._at_once(members[0], anchor)
         if self._grouped is None or any(one.write is None for one in members):
             return False
-        self._database.prepare()
-        rising, got = Rising(anchor), []
-        with self._database.writing():
-            for member in members:
-                got.append(member.write(self._grouped, rising))
-                if got[-1] is None:
-                    self._known = None  # something is unusual: the accounts are looked at
-                    return False
-            self._committed(members, rising.write)
-        for member, found in zip(members, got, strict=True):
-            member.get(found)
+        wanted = [one.write for one in members]
+        commit = partial(self._committed, members)
+        found = self._in_one(self._grouped, wanted, anchor, anchor.meeting.letters(), commit)
+        if found is None:
+            return False
+        for member, got in zip(members, found, strict=True):
+            member.get(got)
         return True
+
+    def _in_one(
+        self, once: Once, wanted: Sequence[Usual], anchor: Anchor, letters: Sequence[Letter],
+        commit: Callable[[Callable[[], None]], None],
+    ) -> list[Any] | None:  # fmt: skip
+        """Write some in one transaction, in one go each, and what other processes ask for.
+
+        What each of them gets; None if it did not do for one. A letter for which it does not do is
+        left to its sender, and is no matter to the others: its statement is taken back by itself.
+        Where the database fails at one, all of it is taken back, and no letter is answered.
+        """
+        self._database.prepare()
+        rising, heads = Rising(anchor), []
+        theirs = [(one, of_letter(one.asked)) for one in letters]
+        with self._database.writing():
+            for one in wanted:
+                head = one.write(once, rising)
+                if head is None:
+                    self._known = None  # something is unusual: the accounts are looked at
+                    return None
+                heads.append(head)
+            told = [(letter, _if_usual(one, once, rising)) for letter, one in theirs]
+            commit(rising.write)
+        for letter, head in told:
+            anchor.meeting.tell(letter, head or ())
+        return [one.done(head) for one, head in zip(wanted, heads, strict=True)]
 
     def _at_once(self, member: Member, anchor: Anchor) -> bool:
         """Write who waits alone in one go, where that is enough; whether it was."""
@@ -236,25 +263,35 @@ class Ledger(Reading):
             tell_failed([member], error)
             raise
 
-    def _alone(self, name: str, write: Write) -> Any:
-        """Write in one go; None if that did not do."""
+    def _alone(self, name: str, wanted: Usual) -> Any:
+        """Write in one go, or have another process do so; None if that did not do."""
         with self._database.lock:  # it is not this thread's: that was asked before
             anchor = self._written_in()
-            with anchor:
-                return self._whole(name, anchor, write)
+            with anchor.locked(None if self._grouped is None else wanted.letter) as told:
+                if told is None:
+                    return self._whole(name, anchor, wanted)
+            if not told:
+                return None
+            passed("after the head of", (name,))
+            return wanted.done(Head(*told))
 
-    def _whole(self, name: str, anchor: Anchor, write: Write) -> Any:
-        """Write in one go, up to the head file."""
+    def _whole(self, name: str, anchor: Anchor, wanted: Usual) -> Any:
+        """Write in one go, up to the head file; and what other processes ask for."""
+        letters = anchor.meeting.letters()
         try:
-            got = write(self._once, anchor)
+            if letters and self._grouped is not None:
+                commit = partial(self._commit, names=(name,))
+                found = self._in_one(self._grouped, (wanted,), anchor, letters, commit)
+                return None if found is None else found[0]
+            head = wanted.write(self._once, anchor)
         except Exception as error:
             _WRITTEN.tell(error)
             raise
-        if got is None:
+        if head is None:
             self._known = None  # something is unusual: the accounts are looked at
-        else:
-            passed("after the head of", (name,))
-        return got
+            return None
+        passed("after the head of", (name,))
+        return wanted.done(head)
 
     def _remember(self, analyst: str, made: Pending | Done) -> None:
         """A charge that is committed; its answer need not look for it."""
@@ -289,6 +326,8 @@ class Ledger(Reading):
             self._own()
         if self._anchor is None:
             raise LedgerError("this ledger was opened without its head file: it can be read only")
+        self._database.ready()
+        self._anchor.meeting.database = self._database.file
         return self._anchor
 
     def _checked(self, on: Writing) -> None:
@@ -349,7 +388,7 @@ class Ledger(Reading):
     def reserving(self, claim: Claim) -> Member:
         """The same, for `write`: its result is what `reserve` gives."""
         reached("before reserve")
-        write = reserve_at_once(claim, self._numbers, self.now)
+        write = charging(claim, self._numbers, self.now)
         act = partial(reserve, claim=claim, now=self.now)
         return Member("reserve", act, write, partial(self._remember, claim.analyst))
 
@@ -370,9 +409,8 @@ class Ledger(Reading):
             raise ParameterError("answer", None, "must not begin with @: that is another's answer")
         with _WRITTEN:
             body = answered(key, answer, self.now(), failed=failed)
-        paid, write = self._charged.pop(key, None), None
-        if paid is not None and not failed:
-            write = store_at_once(key, answer, body, paid)
+        paid = self._charged.pop(key, None)
+        write = None if paid is None or failed else Answered(key, answer, body, paid)
         act = partial(store, key=key, answer=answer, body=body, failed=failed)
         return Member("store", act, write)
 
@@ -410,6 +448,14 @@ class Ledger(Reading):
         """Change what the log says nothing of: sessions, and when a key was used."""
         with self._database.turn(), failing("could not be written"):
             self._database.jot(statement, **values)
+
+
+def _if_usual(wanted: Usual | None, once: Once, at: Rising) -> Head | None:
+    """Write what another process asks for, in one go; None if that does not do."""
+    try:
+        return None if wanted is None else wanted.write(once, at)
+    except LedgerError:  # of the head file: who asks finds it, too
+        return None
 
 
 def insist_there(address: str, head: Path) -> None:
