@@ -86,7 +86,8 @@ def serve(path, told, processes):
         service.close()
         run_several(path, settings, started=lambda address: told.send((address, keys)))
         return
-    spent = {"engine": 0.0, "ledger": 0.0}
+    spent = {"engine": 0.0, "ledger": 0.0, "server": 0.0}
+    _followed(spent)
     parts = {DuckDB: ("run", "ping"), Ledger: ("reserving", "storing", "write", "glance")}
     for kind, names in parts.items():
         for name in names:
@@ -113,6 +114,24 @@ def _measured(kind, name, spent, where):
                 spent[where] += time.perf_counter() - start
 
     setattr(kind, name, outer)
+
+
+def _followed(spent):
+    """Add up how long the server has a question: from its bytes to those of the answer."""
+    from discreet.server.connections import Connection
+
+    received, told = Connection.data_received, Connection._told  # noqa: SLF001
+    since = {}
+
+    def arrives(self, data):
+        since[id(self)] = time.perf_counter()
+        received(self, data)
+
+    def leaves(self, *args):
+        told(self, *args)
+        spent["server"] += time.perf_counter() - since[id(self)]
+
+    Connection.data_received, Connection._told = arrives, leaves  # noqa: SLF001
 
 
 class Client:
@@ -211,10 +230,10 @@ class Served:
         self.address, self.keys = self._pipe.recv()
 
     def spent(self):
-        """Seconds of engine and ledger so far, and of the processor."""
+        """Seconds so far: of engine and ledger, of the server with them, and of the processor."""
         self._pipe.send("spent")
         parts, processor = self._pipe.recv()
-        return sum(parts.values()), processor
+        return parts["engine"] + parts["ledger"], parts["server"], processor
 
     def run(self, first, *, keys=slice(0, CLIENTS), shapes=ONE_SHAPE):
         """Have clients ask; how long each question took."""
@@ -255,12 +274,16 @@ def measured(context, path, processes, first, turns):
 
 
 def _alone(served, first, shapes):
-    """One client: the service's own time over that of engine and ledger; processor time."""
-    before, processor = served.spent()
+    """One client: the service's own time over that of engine and ledger, as the client sees it
+    and in the server; processor time.
+    """
+    before = served.spent()
     times = served.run(first + len(shapes) * 10_000, keys=slice(0, 1), shapes=shapes)
-    after, later = served.spent()
-    outside = after - before
-    return (sum(times) - outside) / outside, (later - processor) / len(times)
+    outside, inside, processor = (
+        later - earlier for later, earlier in zip(served.spent(), before, strict=True)
+    )
+    seen, own = ((took - outside) / outside for took in (sum(times), inside))
+    return seen, own, processor / len(times)
 
 
 def questions(turns=2):
@@ -280,10 +303,13 @@ def questions(turns=2):
         rates = [statistics.median(found[name]) for found in (one, two)]
         rows.append((words, *(f"{rate:,.0f} ({rate / commit:.3f})" for rate in rates)))
     rows.append(("the ledger's commits a second", f"{commit:,.0f}", ""))
-    for (own, processor), words in zip(one["alone"], ("a constant", "twelve shapes"), strict=True):
+    names = ("a constant", "twelve shapes")
+    for (seen, own, processor), words in zip(one["alone"], names, strict=True):
         what = f"one client, {words}: "
         rows.append((f"{what}time of the service itself, times that of engine and ledger",
                      f"{own:.2f}", ""))  # fmt: skip
+        rows.append((f"{what}the same with the client and the way there and back",
+                     f"{seen:.2f}", ""))  # fmt: skip
         rows.append((f"{what}processor time of a question, ms", f"{processor * 1e3:.1f}", ""))
     return table(("8 clients, deadlines off", "1 process", "2 processes"), rows)
 
@@ -303,7 +329,7 @@ def flushes():
                     served.run(processes * 1_000_000)
                     asked = len(served.run(processes * 1_000_000 + 100_000)) / SECONDS
                     if processes == 1:
-                        service, _ = _alone(served, 5_000_000, ONE_SHAPE)
+                        _, service, _ = _alone(served, 5_000_000, ONE_SHAPE)
                 finally:
                     served.end()
                 rate = committed(context, path)
