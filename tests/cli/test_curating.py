@@ -258,8 +258,20 @@ def test_explain_is_free_and_makes_no_ledger(registered, run):
     assert told["price"]["columns"][0]["name"] == "count"
     told = json.loads(run("explain", "policy.toml", COUNT, "--within", "20", "--json").stdout)
     assert told["epsilon_for"] == "0.147"
+    assert told["paid"] is False
     spent = json.loads(run("budget", "policy.toml", "--json").stdout)[0]["spent"]
     assert spent == {"epsilon": "0", "delta": "0"}
+
+
+def test_explain_tells_what_was_paid(registered, run):
+    asked = ("policy.toml", COUNT, "--epsilon", "0.2", "--as")
+    assert "takes nothing off" not in run("explain", *asked, "alice").stdout
+    run("ask", *asked, "alice")
+    assert "takes nothing off your budget" in run("explain", *asked, "alice").stdout
+    assert "takes nothing off" not in run("explain", *asked, "bob").stdout
+    for within, paid in ((100, True), (1, False)):
+        words = ("policy.toml", COUNT, "--within", str(within), "--as", "alice", "--json")
+        assert json.loads(run("explain", *words).stdout)["paid"] is paid
 
 
 def test_another_search_is_told_and_paid(here, run):

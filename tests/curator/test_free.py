@@ -3,9 +3,10 @@
 from fractions import Fraction
 
 import pytest
-from tests.curator.payroll import spent
+from tests.curator.payroll import POLICY, changed, spent, write_rows
 from tests.curator.test_searching import AVG, SUM, curator, failed, folder  # noqa: F401
 
+from discreet.curator.curator import Curator
 from discreet.errors import QueryError
 
 LEVELS = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY ROLLUP (dept)"
@@ -89,3 +90,71 @@ def test_a_publication_finds_nothing_and_uses_what_was_given(curator):  # noqa: 
     assert curator.publish("bonus", **said) == curator.publish("bonus", **said)
     with pytest.raises(QueryError, match="still to be found"):
         curator.publish("bonus", **{**said, "analyst": "bob"})
+
+
+# what is paid already
+
+COUNT = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY dept"
+OTHER_WAY = "select count(*) n, dept from payroll group by dept"
+
+
+def free_of_charge(curator, question, **more):  # noqa: F811
+    """Ask; whether no account has paid for it."""
+    before = spent(curator)
+    curator.ask(question, **more)
+    return spent(curator) == before
+
+
+@pytest.mark.parametrize("question", [COUNT, SUM])
+@pytest.mark.parametrize(
+    ("price", "expected"),
+    [({"epsilon": "0.2"}, True), ({"epsilon": "0.1"}, True), ({"epsilon": "0.3"}, False)],
+)
+def test_what_was_answered_is_paid_at_its_price_and_below(curator, question, price, expected):  # noqa: F811
+    """It is told what `ask` does then; SUM needs what is found first."""
+    more = {"analyst": "alice"}
+    assert not curator.is_paid(question, epsilon="0.2", **more)
+    assert "takes nothing off" not in curator.explain(question, epsilon="0.2", **more)
+    assert not free_of_charge(curator, question, epsilon="0.2", **more)
+    entries = curator.ledger.head.seq
+    assert curator.is_paid(question, **price, **more) == expected
+    assert ("takes nothing off" in curator.explain(question, **price, **more)) == expected
+    assert curator.ledger.head.seq == entries
+    assert free_of_charge(curator, question, **price, **more) == expected
+
+
+def test_what_others_have_paid_is_not_told(curator):  # noqa: F811
+    curator.ask(COUNT, epsilon="0.2", analyst="alice")
+    for who in ("bob", None):
+        assert not curator.is_paid(COUNT, epsilon="0.2", analyst=who)
+        assert "takes nothing off" not in curator.explain(COUNT, epsilon="0.2", analyst=who)
+
+
+def test_another_question_another_price_or_another_search_is_not_paid(curator):  # noqa: F811
+    curator.ask(SUM, epsilon="0.2", analyst="alice")
+    for question, more in (
+        (AVG, {"epsilon": "0.2"}),
+        (f"{SUM} WHERE dept = 'b'", {"epsilon": "0.2"}),
+        (SUM, {"epsilon": "0.2", "search_again": True}),
+        (LEVELS, {"epsilon": "0.2"}),
+        (SUM, {"epsilon": "0.2", "delta": "1e-6"}),
+        (SUM, {"epsilon": "1000"}),
+    ):
+        assert not curator.is_paid(question, **more, analyst="alice"), (question, more)
+    assert curator.is_paid(OTHER_WAY, epsilon="0.2", analyst="alice") is False
+    curator.ask(COUNT, epsilon="0.2", analyst="alice")
+    assert curator.is_paid(OTHER_WAY, epsilon="0.2", analyst="alice") == free_of_charge(
+        curator, OTHER_WAY, epsilon="0.2", analyst="alice"
+    )
+
+
+def test_a_public_answer_is_paid_for_everybody(tmp_path):
+    write_rows(tmp_path / "payroll.csv", people=100)
+    changed(tmp_path, ("epsilon = 3", 'epsilon = 3\nreleases = "public"'), text=POLICY)
+    Curator.register(tmp_path / "policy.toml")
+    with Curator(tmp_path / "policy.toml") as made:
+        made.ask(COUNT, epsilon="0.2", analyst="alice")
+        for who in ("bob", None):
+            assert made.is_paid(COUNT, epsilon="0.2", analyst=who)
+            assert not made.is_paid(COUNT, epsilon="0.3", analyst=who)
+            assert free_of_charge(made, COUNT, epsilon="0.2", analyst=who)

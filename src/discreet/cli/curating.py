@@ -150,6 +150,9 @@ def explain(  # noqa: PLR0913, PLR0917 - a place, a question, who asks, a price,
             at = {"dataset": dataset, "block": block, "analyst": analyst}
             told = _explained(curator, question, cost, {**at, "search_again": cost.again})
             told |= _rest(curator, question, analyst, dataset, block)
+            found = told["epsilon_for"]
+            said = cost.price() if found is None else {"epsilon": found, "delta": cost.delta}
+            told["paid"] = curator.is_paid(question, **said, **at, search_again=cost.again)
     else:
         if analyst is not None:
             raise ParameterError("--as", analyst, "needs a policy, which names the analysts")

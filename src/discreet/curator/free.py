@@ -1,7 +1,8 @@
 """What a question would cost and how far off it would be, under a ledger; all of it free.
 
 What the asker was given by searches before is known here: it was released to her. What is still to
-be found is supposed, and `to_find` tells what that is; its price is part of the cost.
+be found is supposed, and `to_find` tells what that is; its price is part of the cost. What she has
+an answer to already is known, too (`is_paid`); of answers to others only those that are public.
 Tested by tests/curator/test_free.py
 """
 
@@ -13,19 +14,27 @@ from decimal import Decimal
 from typing import Any
 
 from discreet.curator.asking import Asking, priced_at
-from discreet.curator.claims import OWNER
+from discreet.curator.claims import OWNER, Asked, claim_of
 from discreet.curator.ledger.amounts import Accounting, Amount, cost_of
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.policy.model import Policy
-from discreet.curator.questions import Question, target_of
+from discreet.curator.questions import Question, target_of, unpriced
 from discreet.curator.search import Search
 from discreet.curator.searching import Searches, to_be_found
 from discreet.curator.unchanged import change_of
+from discreet.errors import QueryError
 from discreet.query.explain import Price
 from discreet.query.plan import Plan
+from discreet.query.price import Target
+from discreet.query.render import question_sql
 from discreet.query.schema import Schema
 
 __all__ = ["Free"]
+
+_PAID = (
+    "\n\nNote: there is an answer to this for you, at this price or a higher one. To ask for it "
+    "takes nothing off your budget."
+)
 
 
 class Free(ABC):
@@ -66,7 +75,7 @@ class Free(ABC):
         if changed:
             text += f"\n\nNote: asking would be refused. {changed[0].upper()}{changed[1:]}."
         if not missing:
-            return text
+            return text + (_PAID if self._is_paid(asking, question, said, analyst) else "")
         cost = self._cost_of(asking, question, said, missing)
         return text + to_be_found(missing, *cost, again=search_again)
 
@@ -86,6 +95,17 @@ class Free(ABC):
         asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
         said = priced_at(self.policy.defaults, price)
         return self._cost_of(asking, question, said, missing)[0]
+
+    def is_paid(self, question: Question, /, *, dataset: str | None = None,
+                block: str | None = None, analyst: str | None = None,
+                search_again: bool = False, **price: Any,
+                ) -> bool:  # fmt: skip
+        """Whether `ask` would give the asker an answer that she has, or a public one, at this price
+        or a higher one, and take nothing off a budget; free. (Of roll-ups it is not told.)
+        """
+        asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
+        said = priced_at(self.policy.defaults, price)
+        return not missing and self._is_paid(asking, question, said, analyst)
 
     def to_find(self, question: Question, /, *, dataset: str | None = None,
                 block: str | None = None, analyst: str | None = None,
@@ -131,9 +151,31 @@ class Free(ABC):
         self, asking: Asking, question: Question, said: Mapping[str, Any], missing: Sequence[Search]
     ) -> tuple[Amount, Accounting]:
         plan, family = asking.plan(question), self.policy.families[asking.dataset.family]
-        own = plan.epsilon is not None or plan.rho is not None
-        none = said.get("epsilon") is None and said.get("rho") is None and not own
-        epsilon = 1 if none else said.get("epsilon")  # as `Questions.explain` supposes
-        target = target_of(plan, epsilon, said.get("delta"), said.get("rho"))
+        target = _target(plan, said)
         losses = [*asking.losses(plan, target), *(search.loss for search in missing)]
         return cost_of(losses, family.accounting), family.accounting
+
+    def _is_paid(
+        self, asking: Asking, question: Question, said: Mapping[str, Any], analyst: str | None
+    ) -> bool:
+        """Whether the ledger has such an answer under the name that this question would get."""
+        plan, family = asking.plan(question), self.policy.families[asking.dataset.family]
+        if plan.rollup:
+            return False
+        try:
+            priced, _ = asking.priced(unpriced(plan), _target(plan, said))
+        except QueryError:  # it cannot be asked at this price
+            return False
+        asked = Asked.of_plan(priced.plan, priced.target, question_sql(priced))
+        who = OWNER if analyst is None else self._known(analyst)
+        cost = cost_of(priced.losses, family.accounting)
+        claim = claim_of(self.policy, self.version, asking, asked, who, cost, "")
+        return self.ledger.is_answered(claim.canon, claim.size, None if claim.public else who)
+
+
+def _target(plan: Plan, said: Mapping[str, Any]) -> Target:
+    """The price that was said; 1 where nobody says one, as `Questions.explain` supposes."""
+    own = plan.epsilon is not None or plan.rho is not None
+    none = said.get("epsilon") is None and said.get("rho") is None and not own
+    epsilon = 1 if none else said.get("epsilon")
+    return target_of(plan, epsilon, said.get("delta"), said.get("rho"))

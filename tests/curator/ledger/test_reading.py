@@ -20,6 +20,7 @@ CALLS = {
     "following": lambda ledger: ledger.following(ledger.policy[0]),
     "glance": lambda ledger: ledger.glance(LEDGER),
     "head": lambda ledger: ledger.head,
+    "is_answered": lambda ledger: ledger.is_answered("a", 1, "alice"),
     "is_near": lambda ledger: ledger.is_near,
     "is_own": lambda ledger: ledger.is_own("a", "ann"),
     "paid": lambda ledger: ledger.paid("a", "alice", before=99),
@@ -50,3 +51,18 @@ def test_a_closed_ledger_tells_nothing(place, name):
     ledger.close()
     with pytest.raises(LedgerError, match="closed"):
         CALLS[name](ledger)
+
+
+def test_what_is_answered_is_so_for_its_asker_as_good_and_no_better(either):
+    """A question that waits is none; and no number is too large to ask about."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("a"))
+        ledger.reserve(claim("b"))
+        (size,) = {row["size"] for row in ledger.everything()[2]}
+        who = claim("a").analyst
+        assert ledger.is_answered("a", size, who)
+        assert ledger.is_answered("a", 0, None)
+        assert not ledger.is_answered("a", size, "somebody else")
+        for canon, least in (("a", size + 1), ("a", 2**63), ("a", 10**40), ("b", 0), ("c", 0)):
+            for one in (who, None):
+                assert not ledger.is_answered(canon, least, one)

@@ -131,6 +131,19 @@ def test_what_is_free_costs_nothing(server):
     assert server.get("/api/budget").json["accounts"][0]["spent"]["epsilon"] == "0"
 
 
+def test_what_was_paid_is_told_to_its_asker_before_it_is_asked_again(server):
+    def paid(who=None):
+        more = {} if who is None else {"who": who}
+        body = {"question": COUNT, "epsilons": ["0.1", "0.2", "0.3"], "epsilon": "0.2"}
+        told = server.post("/api/preview", body, **more).json
+        return told["explain"]["paid"], [point["paid"] for point in told["points"]]
+
+    assert paid() == (False, [False] * 3)
+    assert server.ask(epsilon="0.2").status == 200
+    assert paid() == (True, [True, True, False])
+    assert paid("bob") == paid("olga") == (False, [False] * 3)
+
+
 def test_a_failing_database_looks_like_an_answer(folder, monkeypatch):
     from discreet.engines.duckdb import DuckDB
     from discreet.errors import EngineError

@@ -160,6 +160,19 @@ def test_the_own_answer_again_is_free_and_listed_so(browser):
     browser.keep("releases-free")
 
 
+def test_what_was_asked_elsewhere_is_free_here(browser, server):
+    """The page learns it before it is asked: from another tab, or another program."""
+    question = f"{COUNT} HAVING n > 4"
+    assert server.ask(question=question, epsilon="0.1", who="bob").status == 200
+    opened(browser, "bob", question)
+    browser.until(lambda: "free, as you have paid for it" in browser.text("#ask"))
+    browser.type("#price", Keys.ARROW_RIGHT)
+    assert "will be left" in browser.text("#ask")
+    browser.type("#question", Keys.CONTROL, Keys.END)
+    browser.type("#question", "0")
+    assert "free" not in browser.text("#ask")
+
+
 def test_what_is_left_may_have_been_paid_before(browser, server):
     """An answer that is found without a name of its own is an earlier one, and says so."""
     opened(browser, "alice", f"{COUNT} HAVING n > 2")

@@ -16,6 +16,8 @@ from discreet.curator.ledger.connecting import failing
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.statements import (
     ACCOUNTS,
+    ANSWERED,
+    ANSWERED_TO,
     ASKED_BEFORE,
     ENTRIES,
     FINER,
@@ -72,6 +74,15 @@ class Reading(ABC):
         """The entry that charged an analyst's asking, answered or not; None if there is none."""
         found = self.glance(OWN, asked=key, who=analyst)
         return int(found[0][0]) if found else None
+
+    def is_answered(self, canon: str, size: int, analyst: str | None) -> bool:
+        """Whether there is an answer to a question that is as good: an analyst's, or anybody's."""
+        if size > LARGEST:
+            return False
+        wanted: dict[str, Any] = {"asked": canon, "least": size}
+        if analyst is None:
+            return bool(self.glance(ANSWERED, **wanted))
+        return bool(self.glance(ANSWERED_TO, **wanted, who=analyst))
 
     def paid(self, canon: str, analyst: str, *, before: int) -> list[Done]:
         """The answers to a question that an analyst has paid for and that were there before an

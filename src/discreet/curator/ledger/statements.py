@@ -81,6 +81,14 @@ OWN = (
     .where(t.question.c.key == bindparam("asked"))
     .where(t.question.c.analyst == bindparam("who"))
 )
+ANSWERED = (
+    select(t.question.c.seq)
+    .where(t.question.c.canon == bindparam("asked"))
+    .where(t.question.c.size >= bindparam("least"))
+    .where(t.question.c.state == "done")
+    .limit(1)
+)
+ANSWERED_TO = ANSWERED.where(t.question.c.analyst == bindparam("who"))
 ASKED_BEFORE = (
     select(t.question.c.seq)
     .where(t.question.c.canon == bindparam("asked"))

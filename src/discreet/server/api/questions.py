@@ -72,10 +72,11 @@ def explain(question: Question, who: Askers, request: Request) -> dict[str, Any]
                 {"epsilon": told.epsilon_for, "delta": question.delta},
             )
         cost = curator.cost(question.question, **said, **wanted)
+        paid = curator.is_paid(question.question, **said, **wanted)
         how, before = _accounting(curator, at), _found_before(curator, question.question, mine)
     return {
         "text": told.text, "epsilon_for": found, **told.price.to_dict(), **at,
-        "cost": cost.to_dict(how), "to_find": [one.name for one in missing],
+        "cost": cost.to_dict(how), "paid": paid, "to_find": [one.name for one in missing],
         "note": to_be_found(missing, cost, how, again=question.search_again).strip(),
         "found_before": [{"name": x.name, "epsilon": shown(x.loss.epsilon)} for x in before],
     }  # fmt: skip
@@ -114,7 +115,9 @@ def errors(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
             said = {unit: amount, "delta": question.delta, **wanted}
             price = curator.price(question.question, rows=question.rows, **said)
             cost = curator.cost(question.question, **said)
-            points.append({unit: _said(amount), **_point(price, cost, _accounting(curator, at))})
+            paid = curator.is_paid(question.question, **said)
+            told = _point(price, cost, _accounting(curator, at))
+            points.append({unit: _said(amount), "paid": paid, **told})
     return {"points": points, "to_find": missing, **at}
 
 

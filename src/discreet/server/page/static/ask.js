@@ -45,7 +45,7 @@ async function wasFree(record, before) {
 
 class Asking {
   constructor() {
-    this.paid = new Map(); // the highest price at which each question was answered here
+    this.paid = new Map(); // the highest price at which each question was answered, as far as is known
     this.look = later(700, () => this.preview.look());
     this.editor = new Editor(find("#question"), {
       known: () => ({ columns: [...data.columns, ...data.lookups.flatMap((one) => one.columns)],
@@ -131,7 +131,18 @@ class Asking {
     find("#made-up").textContent = this.publishing.isGrid ? "made up" : "heights made up, error bars real";
     if (this.publishing.isGrid) return foreseen({ ...this.#publication(), epsilon: said.epsilon }, signal);
     const body = { ...question(), ...said };
-    return body.question.trim() ? post("/api/preview", body, { signal }) : null;
+    if (!body.question.trim()) return null;
+    const [priced, unit] = [this.#priced(this.preview.unit), this.preview.unit];
+    const told = await post("/api/preview", body, { signal });
+    if (!body.search_again) this.#learn(priced, unit, told.points);
+    return told;
+  }
+
+  // What the ledger knows to be paid: asked in another tab, or of data that are others by now.
+  #learn(priced, unit, points) {
+    const below = (paid) => points.filter((one) => one.paid === paid).map((one) => Number(one[unit]));
+    const known = this.paid.get(priced) ?? 0;
+    this.paid.set(priced, Math.max(0, ...below(true), ...(below(false).some((one) => one <= known) ? [] : [known])));
   }
 
   // One name for one asking: pressing again after a lost connection does not pay twice.
