@@ -123,11 +123,22 @@ def test_what_was_answered_is_paid_at_its_price_and_below(curator, question, pri
     assert free_of_charge(curator, question, **price, **more) == expected
 
 
-def test_what_others_have_paid_is_not_told(curator):  # noqa: F811
-    curator.ask(COUNT, epsilon="0.2", analyst="alice")
-    for who in ("bob", None):
-        assert not curator.is_paid(COUNT, epsilon="0.2", analyst=who)
-        assert "takes nothing off" not in curator.explain(COUNT, epsilon="0.2", analyst=who)
+@pytest.mark.parametrize("public", [False, True])
+def test_what_others_have_paid_is_told_only_where_it_is_public(tmp_path, public):
+    """Nothing has to be found here: the questions of two are the same."""
+    releases = "public" if public else "private"
+    write_rows(tmp_path / "payroll.csv", people=100)
+    changed(tmp_path, ("epsilon = 3", f'epsilon = 3\nreleases = "{releases}"'), text=POLICY)
+    Curator.register(tmp_path / "policy.toml")
+    with Curator(tmp_path / "policy.toml") as made:
+        made.ask(COUNT, epsilon="0.2", analyst="alice")
+        for who in ("bob", None):
+            assert made.is_paid(COUNT, epsilon="0.2", analyst=who) == public
+            told = made.explain(COUNT, epsilon="0.2", analyst=who)
+            assert ("takes nothing off" in told) == public
+            assert not made.is_paid(COUNT, epsilon="0.3", analyst=who)
+        assert free_of_charge(made, COUNT, epsilon="0.2", analyst="bob") == public
+        assert made.is_paid(COUNT, epsilon="0.2", analyst="bob")
 
 
 def test_another_question_another_price_or_another_search_is_not_paid(curator):  # noqa: F811
@@ -146,15 +157,3 @@ def test_another_question_another_price_or_another_search_is_not_paid(curator): 
     assert curator.is_paid(OTHER_WAY, epsilon="0.2", analyst="alice") == free_of_charge(
         curator, OTHER_WAY, epsilon="0.2", analyst="alice"
     )
-
-
-def test_a_public_answer_is_paid_for_everybody(tmp_path):
-    write_rows(tmp_path / "payroll.csv", people=100)
-    changed(tmp_path, ("epsilon = 3", 'epsilon = 3\nreleases = "public"'), text=POLICY)
-    Curator.register(tmp_path / "policy.toml")
-    with Curator(tmp_path / "policy.toml") as made:
-        made.ask(COUNT, epsilon="0.2", analyst="alice")
-        for who in ("bob", None):
-            assert made.is_paid(COUNT, epsilon="0.2", analyst=who)
-            assert not made.is_paid(COUNT, epsilon="0.3", analyst=who)
-            assert free_of_charge(made, COUNT, epsilon="0.2", analyst=who)
