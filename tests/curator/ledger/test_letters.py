@@ -21,6 +21,7 @@ from tests.curator.ledger.harness import (
 )  # fmt: skip
 from tests.curator.ledger.test_faults import at_steps
 from tests.curator.ledger.test_post import pytestmark  # noqa: F401 - skips where that does
+from tests.examples import TORTURE
 
 from discreet.curator.ledger import anchor as anchors
 from discreet.curator.ledger import database as databases
@@ -368,12 +369,13 @@ def test_who_opens_a_ledger_sweeps(place):
 @pytest.mark.slow
 def test_kills_of_processes_that_write_for_each_other(nursery, places):
     """They have questions of their own, so that letters are usual; all steps, and random times."""
-    made = []
+    made, kills = [], TORTURE // 5 or 40
     torture = Torture(
-        nursery, lambda: made.append(places()) or made[-1], job="apart", keys=60, late=40
-    )
-    torture.run(40, (*STEPS, "outside", "never"))
-    assert torture.kills >= 40
+        nursery, lambda: made.append(places()) or made[-1], job="apart", keys=60, late=40,
+        seconds=240 + TORTURE,
+    )  # fmt: skip
+    torture.run(kills, (*STEPS, "outside", "never"))
+    assert torture.kills >= kills
     assert sum(len(noted(place.told)) for place in made) > 0, "no letter was answered"
 
 
