@@ -55,7 +55,7 @@ _JUST = 0.0003
 """Who wrote less than so many seconds ago writes all the time, and makes room for others."""
 _PAUSES: tuple[float, ...] = (0.0003, 0.0006, 0.0012, 0.0025, 0.005, 0.01, 0.02)
 """Seconds between its tries, before it waits in the queue."""
-_ROUNDS = (0.002,) * 5
+_ROUNDS = (0.002,) * 10
 """The same of who has sent a letter and is one of several: others write for it meanwhile."""
 _CROWD = 0.05
 """For so many seconds there are several after there were."""
