@@ -7,7 +7,7 @@ from tests.curator.payroll import POLICY, changed, spent, write_rows
 from tests.curator.test_searching import AVG, SUM, curator, failed, folder  # noqa: F401
 
 from discreet.curator.curator import Curator
-from discreet.errors import QueryError
+from discreet.errors import ParameterError, QueryError
 
 LEVELS = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY ROLLUP (dept)"
 
@@ -157,3 +157,34 @@ def test_another_question_another_price_or_another_search_is_not_paid(curator): 
     assert curator.is_paid(OTHER_WAY, epsilon="0.2", analyst="alice") == free_of_charge(
         curator, OTHER_WAY, epsilon="0.2", analyst="alice"
     )
+
+
+def test_a_price_in_options_is_the_price_that_is_told(curator):  # noqa: F811
+    """The policy's own epsilon is for questions that say none; it would be told as paid here."""
+    dearer = COUNT.replace("SELECT", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.3)", 1)
+    assert curator.policy.defaults.epsilon is not None
+    curator.ask(COUNT, epsilon="0.1", analyst="alice")
+    assert not curator.is_paid(dearer, analyst="alice")
+    assert "takes nothing off" not in curator.explain(dearer, analyst="alice")
+    assert curator.cost(dearer, analyst="alice").value() == Fraction(3, 10)
+    cheaper = curator.price(COUNT, epsilon="0.1", analyst="alice")
+    assert curator.price(dearer, analyst="alice")["n"].error < cheaper["n"].error
+    assert not free_of_charge(curator, dearer, analyst="alice")
+    assert curator.is_paid(dearer, analyst="alice")
+    assert curator.is_paid(dearer, epsilon="0.2", analyst="alice")  # what is said goes first
+
+
+def test_an_accuracy_is_looked_up_at_what_it_costs(curator):  # noqa: F811
+    price = curator.epsilon_for(COUNT, within=20, analyst="alice")
+    curator.ask(COUNT, epsilon=price / 2, analyst="alice")
+    assert not curator.is_paid(COUNT, within=20, analyst="alice")
+    assert not free_of_charge(curator, COUNT, within=20, analyst="alice")
+    assert curator.is_paid(COUNT, within=20, analyst="alice")
+    with pytest.raises(ParameterError, match="goes instead of epsilon"):
+        curator.is_paid(COUNT, within=20, epsilon=1, analyst="alice")
+    with pytest.raises(TypeError, match="epsilom"):
+        curator.is_paid(COUNT, epsilom="5", analyst="alice")
+
+
+def test_of_roll_ups_it_is_not_told(curator):  # noqa: F811
+    assert curator.is_paid(LEVELS, epsilon="0.1", analyst="alice") is None

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from discreet.curator.asking import Asking, priced_at
-from discreet.curator.claims import OWNER, Asked, claim_of
+from discreet.curator.asking import Asking, priced_at, wanting
+from discreet.curator.claims import OWNER, Asked, check_may_ask, claim_of
 from discreet.curator.ledger.amounts import Accounting, Amount, cost_of
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.policy.model import Policy
@@ -22,7 +23,8 @@ from discreet.curator.questions import Question, target_of, unpriced
 from discreet.curator.search import Search
 from discreet.curator.searching import Searches, to_be_found
 from discreet.curator.unchanged import change_of
-from discreet.errors import QueryError
+from discreet.errors import DiscreetError
+from discreet.exact import Exact
 from discreet.query.explain import Price
 from discreet.query.plan import Plan
 from discreet.query.price import Target
@@ -60,6 +62,10 @@ class Free(ABC):
     def _known(self, analyst: str) -> str:
         """Somebody whom the policy knows."""
 
+    @abstractmethod
+    def _today(self) -> date:
+        """The day, for what can be asked until one."""
+
     def explain(self, question: Question, /, *, dataset: str | None = None,
                 block: str | None = None, analyst: str | None = None,
                 search_again: bool = False, **price: Any,
@@ -69,13 +75,14 @@ class Free(ABC):
         The owner is told where files have changed, and asking would be refused.
         """
         asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
-        said = priced_at(self.policy.defaults, price)
+        said = priced_at(self.policy.defaults, price, asking.plan(question))
         text = asking.explain(question, **said)
         changed = change_of(self.ledger, asking) if analyst is None else ""
         if changed:
             text += f"\n\nNote: asking would be refused. {changed[0].upper()}{changed[1:]}."
         if not missing:
-            return text + (_PAID if self._is_paid(asking, question, said, analyst) else "")
+            target = _target(asking.plan(question), said)
+            return text + (_PAID if self._is_paid(asking, question, target, analyst) else "")
         cost = self._cost_of(asking, question, said, missing)
         return text + to_be_found(missing, *cost, again=search_again)
 
@@ -85,7 +92,8 @@ class Free(ABC):
               ) -> Price:  # fmt: skip
         """The expected error of every number at a price; free."""
         asking, _ = self._informed(question, dataset, block, analyst, again=search_again)
-        return asking.price(question, **priced_at(self.policy.defaults, price))
+        said = priced_at(self.policy.defaults, price, asking.plan(question))
+        return asking.price(question, **said)
 
     def cost(self, question: Question, /, *, dataset: str | None = None,
              block: str | None = None, analyst: str | None = None,
@@ -93,19 +101,33 @@ class Free(ABC):
              ) -> Amount:  # fmt: skip
         """What a question at a price would take off a budget, with what is to be found; free."""
         asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
-        said = priced_at(self.policy.defaults, price)
+        said = priced_at(self.policy.defaults, price, asking.plan(question))
         return self._cost_of(asking, question, said, missing)[0]
 
-    def is_paid(self, question: Question, /, *, dataset: str | None = None,
+    def is_paid(self, question: Question, /, *, dataset: str | None = None,  # noqa: PLR0913
                 block: str | None = None, analyst: str | None = None,
-                search_again: bool = False, **price: Any,
-                ) -> bool:  # fmt: skip
+                search_again: bool = False, epsilon: Exact | None = None,
+                delta: Exact | None = None, rho: Exact | None = None,
+                within: Exact | None = None, rows: Exact | None = None,
+                column: str | None = None,
+                ) -> bool | None:  # fmt: skip
         """Whether `ask` would give the asker an answer that she has, or a public one, at this price
-        or a higher one, and take nothing off a budget; free. (Of roll-ups it is not told.)
+        or a higher one, and take nothing off a budget; free.
+
+        None of roll-ups: it is not told. Where something is still to be found it is False, also if
+        a public search would serve. The owner is told of what the owner paid, or what is public.
         """
         asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
-        said = priced_at(self.policy.defaults, price)
-        return not missing and self._is_paid(asking, question, said, analyst)
+        plan = asking.plan(question)
+        if plan.rollup:
+            return None
+        said = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        if within is None:
+            target = _target(plan, priced_at(self.policy.defaults, said, plan))
+        else:
+            wanted = wanting(self.policy.defaults, within=within, rows=rows, column=column, **said)
+            target = wanted(plan, asking.schema)
+        return not missing and self._is_paid(asking, question, target, analyst)
 
     def to_find(self, question: Question, /, *, dataset: str | None = None,
                 block: str | None = None, analyst: str | None = None,
@@ -156,18 +178,19 @@ class Free(ABC):
         return cost_of(losses, family.accounting), family.accounting
 
     def _is_paid(
-        self, asking: Asking, question: Question, said: Mapping[str, Any], analyst: str | None
+        self, asking: Asking, question: Question, target: Target, analyst: str | None
     ) -> bool:
         """Whether the ledger has such an answer under the name that this question would get."""
         plan, family = asking.plan(question), self.policy.families[asking.dataset.family]
+        who = OWNER if analyst is None else self._known(analyst)
         if plan.rollup:
             return False
         try:
-            priced, _ = asking.priced(unpriced(plan), _target(plan, said))
-        except QueryError:  # it cannot be asked at this price
+            check_may_ask(self.policy, family, who, self._today)
+            priced, _ = asking.priced(unpriced(plan), target)
+        except DiscreetError:  # it cannot be asked any more, or not at this price
             return False
         asked = Asked.of_plan(priced.plan, priced.target, question_sql(priced))
-        who = OWNER if analyst is None else self._known(analyst)
         cost = cost_of(priced.losses, family.accounting)
         claim = claim_of(self.policy, self.version, asking, asked, who, cost, "")
         return self.ledger.is_answered(claim.canon, claim.size, None if claim.public else who)
