@@ -188,3 +188,41 @@ def test_an_accuracy_is_looked_up_at_what_it_costs(curator):  # noqa: F811
 
 def test_of_roll_ups_it_is_not_told(curator):  # noqa: F811
     assert curator.is_paid(LEVELS, epsilon="0.1", analyst="alice") is None
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("question", [COUNT, SUM, AVG, LEVELS])
+def test_at_several_prices_it_is_told_what_is_told_of_each(curator, monkeypatch, question, given):  # noqa: F811
+    """And what is known of the question, and what the ledger holds, is looked up once."""
+    if given:
+        curator.ask(SUM, epsilon="0.1", analyst="alice")
+        curator.ask(COUNT, epsilon="0.2", analyst="alice")
+    elif question is LEVELS:
+        with pytest.raises(QueryError, match="still to be found"):
+            curator.told_at(LEVELS, [{"epsilon": 1}], analyst="alice")
+        return
+    prices = [{}, {"epsilon": "0.1"}, {"epsilon": "0.2", "delta": None}, {"epsilon": 1}]
+    expected = [
+        (
+            curator.price(question, analyst="alice", rows=7, **price),
+            curator.cost(question, analyst="alice", **price),
+            curator.is_paid(question, analyst="alice", **price),
+        )
+        for price in prices
+    ]
+    looked = []
+    best, informed = curator.ledger.best, curator._informed
+    monkeypatch.setattr(curator.ledger, "best", lambda *of: looked.append("best") or best(*of))
+    monkeypatch.setattr(
+        curator, "_informed", lambda *of, **more: looked.append("informed") or informed(*of, **more)
+    )
+    assert curator.told_at(question, prices, analyst="alice", rows=7) == expected
+    told = given and question is not LEVELS
+    assert looked == ["informed", "best"][: 1 + told]
+    assert curator.told_at(question, [], analyst="alice") == []
+
+
+def test_a_price_that_is_none_is_refused_among_others(curator):  # noqa: F811
+    for wrong in (0, -1, "nan", "inf"):
+        with pytest.raises(ParameterError, match="epsilon"):
+            curator.told_at(COUNT, [{"epsilon": 1}, {"epsilon": wrong}], analyst="alice")

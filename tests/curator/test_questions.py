@@ -94,7 +94,7 @@ def test_what_was_decided_is_remembered():
     assert session.priced(session.plan(BY_DEPT), session_target()) is first
     for year in range(300):  # more than are kept
         session.plan(f"SELECT COUNT(*) AS n FROM t WHERE age > {year / 4}")
-    assert len(session._plans) <= 256
+    assert len(session._memory.plans) <= 256
 
 
 def session_target():

@@ -18,13 +18,14 @@ from discreet.curator.found import PREFIX
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.policy.model import Dataset, Defaults, is_address
 from discreet.curator.questions import (
+    Memory,
     Question,
     Questions,
     plan_of,
     unpriced,
     wanted_target,
 )
-from discreet.curator.search import Search, next_search, supposed
+from discreet.curator.search import Chosen, Search, next_search, supposed
 from discreet.engines.base import Engine
 from discreet.engines.sources import files_of
 from discreet.engines.state import Seen, Watched
@@ -52,6 +53,10 @@ __all__ = [
 
 Wanted = Callable[[Plan, Schema], Target]
 """What a question may cost, once it is read."""
+_Taken = tuple[str | None, Chosen]
+"""What was chosen for a column's bounds, or, without one, for rows per person."""
+_MOST_DECLARED = 16
+"""So many declarations are kept, each with what was decided under it."""
 
 
 class Given(NamedTuple):
@@ -153,6 +158,10 @@ class Asking(Questions):
         self._base, self._if_found = schema, supposed(schema)
         self._read: Recent[str, Plan] = Recent()
         self._reading = Reader(self._if_found)
+        self._began = Memory(schema)
+        self._under: dict[tuple[_Taken, ...], Memory] = {}
+        self._taken: tuple[_Taken, ...] | None = None  # of this declaration: until it is begun with
+        self._next: Recent[tuple[str, tuple[_Taken, ...]], tuple[Search | None]] = Recent()
 
     def _as_agreed(self) -> None:
         """Refuse what was read of files that were changed meanwhile."""
@@ -196,21 +205,21 @@ class Asking(Questions):
         same for a question to be known again by, and `paid` what of that was charged with it.
         """
         self.paid = []
-        if self._schema is not self._base:
-            self._declare(self._base)
-            self.found, self.canon = [], []
+        if self._memory is not self._began:
+            self._declare(self._began)
+            self._taken, self.found, self.canon = (), [], []
 
     def supposed(self, question: Question, wanted: Wanted) -> Priced:
         """The question at its price, as if all had been found: refused before a search is paid."""
         plan = self.read(question)
         target = wanted(plan, self._if_found)
-        if self._if_found is self._schema:  # as it will be asked
+        if self._if_found is self.schema:  # as it will be asked
             return self.priced(unpriced(plan), target)[0]
         return priced(plan, self._if_found, target)
 
     def read(self, question: Question) -> Plan:
         """The question as if all had been found; read once, however often it is needed."""
-        if self._if_found is self._schema:
+        if self._if_found is self.schema:
             return self.plan(question)
         if not isinstance(question, str):
             return plan_of(question, self._if_found)
@@ -219,10 +228,18 @@ class Asking(Questions):
 
     def search(self, question: Question) -> Search | None:
         """The next thing that has to be found for a question."""
-        if self._if_found is self._schema:  # there is nothing to be found
+        if self._if_found is self.schema:  # there is nothing to be found
             return None
-        plan = self.read(question) if self._schema is self._base else None
-        return next_search(question, self._schema, plan=plan)
+        if self._taken is None or not isinstance(question, str):
+            return self._next_search(question)
+        known = self._next.get((question, self._taken))
+        if known is None:
+            known = self._next.keep((question, self._taken), (self._next_search(question),))
+        return known[0]
+
+    def _next_search(self, question: Question) -> Search | None:
+        plan = self.read(question) if self.schema is self._base else None
+        return next_search(question, self.schema, plan=plan)
 
     def search_key(self, search: Search) -> str:
         """The asking under which a search is stored: one for all who need it."""
@@ -232,7 +249,7 @@ class Asking(Questions):
     def searched(self, search: Search, answering: Answering, source: Source) -> str:
         """Search, and what came of it, as text to be stored."""
         statement = self._engine.statement(search.request)
-        finish = partial(search.told, schema=self._schema, source=source)
+        finish = partial(search.told, schema=self.schema, source=source)
         return answering.made(search.request, statement, finish)
 
     def take(self, search: Search, given: Given, audience: Audience) -> None:
@@ -242,14 +259,29 @@ class Asking(Questions):
         instead.
         """
         chosen = search.taken(given.text, audience)
-        self._declare(search.applied(self._schema, chosen))
+        self._go_on(search, chosen)
         note = search.note(chosen)
         self.found.append((note, search.loss))
         self.canon.append(f"{note} [{given.turn}]" if given.turn else note)
 
     def suppose(self, search: Search) -> None:
         """Go on as if a search had found nothing, to tell what a question would cost."""
-        self._declare(search.applied(self._schema, search.instead))
+        self._go_on(search, search.instead)
+
+    def _go_on(self, search: Search, chosen: Chosen) -> None:
+        """Declare what was chosen. What was decided under the same before is kept: what is taken
+        one after the other says what is declared.
+        """
+        if self._taken is None:
+            self._declare(Memory(search.applied(self.schema, chosen)))
+            return
+        self._taken = (*self._taken, (search.column, chosen))
+        found = self._under.get(self._taken)
+        if found is None:
+            if len(self._under) >= _MOST_DECLARED:
+                self._under.clear()
+            found = self._under[self._taken] = Memory(search.applied(self.schema, chosen))
+        self._declare(found)
 
 
 def priced_at(

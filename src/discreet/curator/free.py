@@ -9,10 +9,10 @@ Tested by tests/curator/test_free.py
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.curator.asking import Asking, priced_at, wanting
 from discreet.curator.claims import OWNER, Asked, check_may_ask, claim_of
@@ -31,12 +31,26 @@ from discreet.query.price import Target
 from discreet.query.render import question_sql
 from discreet.query.schema import Schema
 
-__all__ = ["Free"]
+__all__ = ["Free", "Told"]
 
 _PAID = (
     "\n\nNote: there is an answer to this for you, at this price or a higher one. To ask for it "
     "takes nothing off your budget."
 )
+
+
+class Told(NamedTuple):
+    """What is known of a question at a price.
+
+    Attributes:
+        price: how far off each number will be.
+        cost: what it takes off a budget, with what is to be found.
+        paid: whether it takes nothing, because there is an answer; None where that is not told.
+    """
+
+    price: Price
+    cost: Amount
+    paid: bool | None
 
 
 class Free(ABC):
@@ -82,7 +96,7 @@ class Free(ABC):
             text += f"\n\nNote: asking would be refused. {changed[0].upper()}{changed[1:]}."
         if not missing:
             target = _target(asking.plan(question), said)
-            return text + (_PAID if self._is_paid(asking, question, target, analyst) else "")
+            return text + (_PAID if self._paid(asking, question, (), analyst)(target) else "")
         cost = self._cost_of(asking, question, said, missing)
         return text + to_be_found(missing, *cost, again=search_again)
 
@@ -116,18 +130,41 @@ class Free(ABC):
 
         None of roll-ups: it is not told. Where something is still to be found it is False, also if
         a public search would serve. The owner is told of what the owner paid, or what is public.
+        No file is looked at: where these were changed, `ask` refuses whatever is paid.
         """
         asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
-        plan = asking.plan(question)
-        if plan.rollup:
-            return None
-        said = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        plan, said = asking.plan(question), {"epsilon": epsilon, "delta": delta, "rho": rho}
         if within is None:
             target = _target(plan, priced_at(self.policy.defaults, said, plan))
         else:
             wanted = wanting(self.policy.defaults, within=within, rows=rows, column=column, **said)
             target = wanted(plan, asking.schema)
-        return not missing and self._is_paid(asking, question, target, analyst)
+        return self._paid(asking, question, missing, analyst)(target)
+
+    def told_at(self, question: Question, prices: Sequence[Mapping[str, Any]], /, *,
+                dataset: str | None = None, block: str | None = None,
+                analyst: str | None = None, search_again: bool = False, **figures: Any,
+                ) -> list[Told]:  # fmt: skip
+        """What `price`, `cost` and `is_paid` tell, at several prices: looked up once; free.
+
+        Args:
+            question: SQL, a query of the fluent form, or a plan.
+            prices: each an epsilon, a delta, a rho, by name.
+            dataset: that it is about, and
+            block: which part of it.
+            analyst: asks; the owner if nobody is named.
+            search_again: whether what was found before is to be found again, too.
+            figures: what `price` is told besides.
+        """
+        asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
+        plan, defaults = asking.plan(question), self.policy.defaults
+        is_paid, told = self._paid(asking, question, missing, analyst), []
+        for price in prices:
+            said = priced_at(defaults, price, plan)
+            cost = self._cost_of(asking, question, said, missing)[0]
+            error = asking.price(question, **said, **figures)
+            told.append(Told(error, cost, is_paid(_target(plan, said))))
+        return told
 
     def to_find(self, question: Question, /, *, dataset: str | None = None,
                 block: str | None = None, analyst: str | None = None,
@@ -177,23 +214,35 @@ class Free(ABC):
         losses = [*asking.losses(plan, target), *(search.loss for search in missing)]
         return cost_of(losses, family.accounting), family.accounting
 
-    def _is_paid(
-        self, asking: Asking, question: Question, target: Target, analyst: str | None
-    ) -> bool:
-        """Whether the ledger has such an answer under the name that this question would get."""
+    def _paid(
+        self, asking: Asking, question: Question, missing: Sequence[Search], analyst: str | None
+    ) -> Callable[[Target], bool | None]:
+        """Whether there is an answer at a price, under the name that the question would get then;
+        None where it is not told. The ledger is looked at once for a name.
+        """
         plan, family = asking.plan(question), self.policy.families[asking.dataset.family]
         who = OWNER if analyst is None else self._known(analyst)
-        if plan.rollup:
-            return False
-        try:
-            check_may_ask(self.policy, family, who, self._today)
-            priced, _ = asking.priced(unpriced(plan), target)
-        except DiscreetError:  # it cannot be asked any more, or not at this price
-            return False
-        asked = Asked.of_plan(priced.plan, priced.target, question_sql(priced))
-        cost = cost_of(priced.losses, family.accounting)
-        claim = claim_of(self.policy, self.version, asking, asked, who, cost, "")
-        return self.ledger.is_answered(claim.canon, claim.size, None if claim.public else who)
+        best: dict[str, int] = {}
+
+        def is_paid(target: Target) -> bool | None:
+            if plan.rollup:
+                return None
+            if missing:
+                return False
+            try:
+                check_may_ask(self.policy, family, who, self._today)
+                priced, _ = asking.priced(unpriced(plan), target)
+            except DiscreetError:  # it cannot be asked any more, or not at this price
+                return False
+            asked = Asked.of_plan(priced.plan, priced.target, question_sql(priced))
+            cost = cost_of(priced.losses, family.accounting)
+            claim = claim_of(self.policy, self.version, asking, asked, who, cost, "")
+            if claim.canon not in best:
+                found = self.ledger.best(claim.canon, None if claim.public else who)
+                best[claim.canon] = -1 if found is None else found
+            return claim.size <= best[claim.canon]
+
+        return is_paid
 
 
 def _target(plan: Plan, said: Mapping[str, Any]) -> Target:

@@ -31,6 +31,7 @@ __all__ = [
     "NOTHING",
     "Askable",
     "Foreseen",
+    "Memory",
     "Question",
     "Questions",
     "foreseen",
@@ -135,38 +136,56 @@ def rounded_down(value: Fraction) -> Fraction:
     return value // step * step
 
 
+class Memory:
+    """What was decided about questions under one declaration.
+
+    Attributes:
+        schema: the declaration.
+        reader: of questions under it.
+        plans: of questions, by their text.
+        prices: of plans; and of
+        kin: those that differ in what WHERE says, and in nothing else.
+    """
+
+    __slots__ = ("kin", "plans", "prices", "reader", "schema")
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.reader = Reader(schema)
+        self.plans: Recent[str, Plan] = Recent()
+        self.prices: Recent[tuple[Plan, str, Target, bool], Priced] = Recent()
+        self.kin: Recent[tuple[object, ...], Priced] = Recent()
+
+
 class Questions:
     """One declared table that can be asked what a question would cost."""
 
     def __init__(self, schema: Schema, engine: Engine, *, confidence: Exact = "0.95") -> None:
         self._engine = engine
         self._confidence = probability(confidence, name="confidence")
-        self._declare(schema)
+        self._declare(Memory(schema))
 
     @property
     def schema(self) -> Schema:
         """The declaration, with what was found since."""
-        return self._schema
+        return self._memory.schema
 
-    def _declare(self, schema: Schema) -> None:
-        """Take a declaration: what was decided under another one does not hold any more."""
-        self._schema = schema
-        self._reader = Reader(schema)
-        self._plans: Recent[str, Plan] = Recent()
-        self._prices: Recent[tuple[Plan, str, Target, bool], Priced] = Recent()
-        self._kin: Recent[tuple[object, ...], Priced] = Recent()
+    def _declare(self, memory: Memory) -> None:
+        """Take a declaration: what was decided under another one does not hold under it."""
+        self._memory = memory
         self._last: tuple[Plan, Target, tuple[Priced, str]] | None = None
 
     def plan(self, question: Question) -> Plan:
         """The question as a frozen value."""
         if isinstance(question, str):
-            found = self._plans.get(question)
-            return found or self._plans.keep(question, self._reader.plan(question))
+            at = self._memory
+            found = at.plans.get(question)
+            return found or at.plans.keep(question, at.reader.plan(question))
         given: object = question
         if not isinstance(given, Plan | Query):
             kind = type(given).__name__
             raise ParameterError("question", kind, "must be SQL, a query or a plan")
-        return plan_of(question, self._schema)
+        return plan_of(question, self.schema)
 
     def priced(self, plan: Plan, target: Target) -> tuple[Priced, str]:
         """The question with its noise, and what its engine needs: decided once for equal ones.
@@ -178,7 +197,9 @@ class Questions:
         if last is not None and last[0] is plan and (last[1] is target or last[1] == target):
             return last[2]
         kin = (*but_for_where(plan), target, plan.where is None)
-        known = self._kin.get(kin) or self._kin.keep(kin, self._decided(plan, target))
+        known = self._memory.kin.get(kin)
+        if known is None:
+            known = self._memory.kin.keep(kin, self._decided(plan, target))
         question = known if known.plan is plan else known.asking(plan)
         statement = NOTHING
         if question.request.parts:
@@ -192,9 +213,10 @@ class Questions:
         said = repr((plan.outputs, plan.having, plan.order))  # TRUE and 1 are equal, and differ
         shape = plan if plan.where is None else replace(plan, where=None)
         key = (shape, said, target, plan.where is None)
-        known = self._prices.get(key)
+        prices = self._memory.prices
+        known = prices.get(key)
         if known is None:
-            return self._prices.keep(key, priced(plan, self._schema, target))
+            return prices.keep(key, priced(plan, self.schema, target))
         return known.asking(plan)
 
     def _statement(self, question: Priced) -> str:
@@ -232,7 +254,7 @@ class Questions:
         if plan.rollup:
             from discreet.curator.foretold import rollup_price  # noqa: PLC0415 - of roll-ups only
 
-            return rollup_price(plan, self._schema, target, level)
+            return rollup_price(plan, self.schema, target, level)
         return price_of(self.priced(plan, target)[0], confidence=level, rows=rows)
 
     def losses(self, plan: Plan, target: Target) -> tuple[Loss, ...]:
@@ -240,7 +262,7 @@ class Questions:
         if plan.rollup:
             from discreet.curator.foretold import rollup_loss  # noqa: PLC0415 - of roll-ups only
 
-            return (rollup_loss(target, self._schema),)
+            return (rollup_loss(target, self.schema),)
         return self.priced(plan, target)[0].losses
 
     def epsilon_for(
@@ -256,7 +278,7 @@ class Questions:
     ) -> Decimal:
         """The least epsilon at which every number, or one column, is this accurate; free."""
         return _epsilon_for(
-            self.plan(question), self._schema, within=within, confidence=self._level(confidence),
+            self.plan(question), self.schema, within=within, confidence=self._level(confidence),
             column=column, rows=rows, delta=delta,
         )  # fmt: skip
 
@@ -283,12 +305,12 @@ class Questions:
 
             engine = self._engine if with_statement else None
             return rollup_explained(
-                plan, self._schema, target, confidence=self._confidence, engine=engine
+                plan, self.schema, target, confidence=self._confidence, engine=engine
             )
         found = self.priced(plan, target)[0]
         told = self._statement(found) if with_statement else None
         return explained(
-            found, statement=told, sql=to_sql(plan, self._schema), confidence=self._confidence,
+            found, statement=told, sql=to_sql(plan, self.schema), confidence=self._confidence,
             rows=rows,
         )  # fmt: skip
 

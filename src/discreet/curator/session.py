@@ -29,7 +29,7 @@ from discreet.curator.margining import margining
 from discreet.curator.offer import largest, offered
 from discreet.curator.published import Published
 from discreet.curator.publishing import axes_of, publication
-from discreet.curator.questions import Question, Questions, plan_of, wanted_target
+from discreet.curator.questions import Memory, Question, Questions, plan_of, wanted_target
 from discreet.curator.release import Release
 from discreet.curator.rolling import rolling
 from discreet.curator.search import next_search, supposed
@@ -91,11 +91,11 @@ class Session(Questions):
         return self._budget.guarantee
 
     def __repr__(self) -> str:
-        return f"<Session on {self._schema.name!r}: {self.left} left>"
+        return f"<Session on {self.schema.name!r}: {self.left} left>"
 
     def query(self) -> Query:
         """Begin a question in the fluent form, which this session will answer."""
-        return Query(self._schema, asker=self)
+        return Query(self.schema, asker=self)
 
     def ask(  # noqa: PLR0913 - every word that a question may say about its price
         self,
@@ -135,7 +135,7 @@ class Session(Questions):
         plan = self._ready(question, wanted, search_again=search_again)
         if plan.rollup:
             return self._rolled(plan, wanted, level)
-        target = wanted(plan, self._schema)
+        target = wanted(plan, self.schema)
         priced, statement = self.priced(plan, target)
         try:
             return self._answer(priced, statement, level)
@@ -168,7 +168,7 @@ class Session(Questions):
         level = self._level(confidence)
         axes = axes_of(columns, bins, ranges)
         priced = publication(
-            self._schema, self._engine, axes, where, epsilon=epsilon, rho=rho, found=self._found
+            self.schema, self._engine, axes, where, epsilon=epsilon, rho=rho, found=self._found
         )
         self._pay(priced)
         at = datetime.now(UTC)
@@ -198,7 +198,7 @@ class Session(Questions):
             confidence: of the intervals.
         """
         level = self._level(confidence)
-        plan = rollup_plan(self._schema, keys, where, combinations)
+        plan = rollup_plan(self.schema, keys, where, combinations)
         return self._rolled(plan, epsilon, level)
 
     def publish_workload(
@@ -221,7 +221,7 @@ class Session(Questions):
             confidence: of the intervals.
         """
         level = self._level(confidence)
-        wanted = working(self._schema, self._engine, questions, epsilon, found=self._found)
+        wanted = working(self.schema, self._engine, questions, epsilon, found=self._found)
         return self._made(wanted, level)
 
     def publish_marginals(
@@ -251,7 +251,7 @@ class Session(Questions):
         """
         level = self._level(confidence)
         wanted = margining(
-            self._schema, self._engine, columns, ways, where=where, epsilon=epsilon, rho=rho,
+            self.schema, self._engine, columns, ways, where=where, epsilon=epsilon, rho=rho,
             found=self._found,
         )  # fmt: skip
         return self._made(wanted, level)
@@ -259,7 +259,7 @@ class Session(Questions):
     def _rolled(
         self, plan: Plan, epsilon: Exact | Callable[[Plan, Schema], Target], confidence: Fraction
     ) -> Release:
-        wanted = rolling(self._schema, self._engine, plan, epsilon, found=self._found)
+        wanted = rolling(self.schema, self._engine, plan, epsilon, found=self._found)
         return self._made(wanted, confidence)
 
     def _made(self, wanted: Decided[Any], confidence: Fraction) -> Release:
@@ -310,7 +310,7 @@ class Session(Questions):
     def _answer(self, question: Priced, statement: str, confidence: Fraction) -> Release:
         if question.request.parts:
             self._charge(question.losses)
-        telling = Telling(self._schema, confidence, self._found, datetime.now(UTC))
+        telling = Telling(self.schema, confidence, self._found, datetime.now(UTC))
         made, _ = self._answering.release(question, statement, system_source(), telling)
         return made
 
@@ -326,20 +326,20 @@ class Session(Questions):
 
         A question that would be refused anyway is refused before anything is spent on finding.
         """
-        if next_search(question, self._schema) is not None:
-            schema = supposed(self._schema)
+        if next_search(question, self.schema) is not None:
+            schema = supposed(self.schema)
             plan = plan_of(question, schema)
             priced(plan, schema, wanted(plan, schema))
         if search_again:
             self._forget(question)
-        while (search := next_search(question, self._schema)) is not None:
+        while (search := next_search(question, self.schema)) is not None:
             self._charge([search.loss])
             text = self._answering.made(
                 search.request, self._engine.statement(search.request),
-                partial(search.told, schema=self._schema, source=system_source()),
+                partial(search.told, schema=self.schema, source=system_source()),
             )  # fmt: skip
             chosen = search.taken(text, self._answering.audience)
-            self._declare(search.applied(self._schema, chosen))
+            self._declare(Memory(search.applied(self.schema, chosen)))
             self._found.append((search.note(chosen), search.loss))
         return self.plan(question)
 
@@ -348,5 +348,5 @@ class Session(Questions):
         base = self._base
         while (search := next_search(question, base)) is not None:
             base = search.applied(base, search.instead)
-            self._declare(search.undone(self._schema, self._base))
+            self._declare(Memory(search.undone(self.schema, self._base)))
             self._found = [one for one in self._found if not one[0].startswith(f"{search.name} ")]

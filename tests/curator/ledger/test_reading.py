@@ -3,16 +3,27 @@
 import inspect
 
 import pytest
-from tests.curator.ledger.harness import ask, claim
+from tests.curator.ledger.harness import UNIT, ask, claim
 
+from discreet.curator.ledger.compiled import Statement
 from discreet.curator.ledger.reading import Reading
-from discreet.curator.ledger.statements import LEDGER
+from discreet.curator.ledger.statements import (
+    ASKED,
+    ASKED_BEFORE,
+    BEST,
+    BEST_OF,
+    BY_CANON,
+    FINER,
+    LEDGER,
+    OWN_BEST,
+)
 from discreet.errors import LedgerError
 
 CALLS = {
     "accounts": lambda ledger: ledger.accounts,
     "admitted": lambda ledger: ledger.admitted(0),
     "answer": lambda ledger: ledger.answer("a"),
+    "best": lambda ledger: ledger.best("a", "alice"),
     "entries": lambda ledger: ledger.entries(),
     "entry_of": lambda ledger: ledger.entry_of("b", "alice"),
     "everything": lambda ledger: ledger.everything(),
@@ -20,7 +31,6 @@ CALLS = {
     "following": lambda ledger: ledger.following(ledger.policy[0]),
     "glance": lambda ledger: ledger.glance(LEDGER),
     "head": lambda ledger: ledger.head,
-    "is_answered": lambda ledger: ledger.is_answered("a", 1, "alice"),
     "is_near": lambda ledger: ledger.is_near,
     "is_own": lambda ledger: ledger.is_own("a", "ann"),
     "paid": lambda ledger: ledger.paid("a", "alice", before=99),
@@ -53,16 +63,81 @@ def test_a_closed_ledger_tells_nothing(place, name):
         CALLS[name](ledger)
 
 
-def test_what_is_answered_is_so_for_its_asker_as_good_and_no_better(either):
-    """A question that waits is none; and no number is too large to ask about."""
+def test_the_best_answer_is_its_askers_or_anybodys(either):
+    """A question that waits has none; one that points at another's counts as her own."""
     with either.new() as ledger:
-        ask(ledger, either, claim("a"))
-        ledger.reserve(claim("b"))
-        (size,) = {row["size"] for row in ledger.everything()[2]}
-        who = claim("a").analyst
-        assert ledger.is_answered("a", size, who)
-        assert ledger.is_answered("a", 0, None)
-        assert not ledger.is_answered("a", size, "somebody else")
-        for canon, least in (("a", size + 1), ("a", 2**63), ("a", 10**40), ("b", 0), ("c", 0)):
-            for one in (who, None):
-                assert not ledger.is_answered(canon, least, one)
+        ask(ledger, either, claim("a", analyst="ann"))
+        assert ledger.best("a", "ann") == ledger.best("a", None) == UNIT
+        assert ledger.best("a", "bob") is None
+        ask(ledger, either, claim("b", canon="a", analyst="ann", size=3 * UNIT))
+        ledger.reserve(claim("c", canon="a", analyst="ann", size=4 * UNIT))
+        assert ledger.best("a", "ann") == ledger.best("a", None) == 3 * UNIT
+        ask(ledger, either, claim("d", canon="a", analyst="bob"))
+        assert [entry.kind for entry in ledger.entries()][-2:] == ["hit", "done"]
+        assert (ledger.best("a", "bob"), ledger.best("a", None)) == (UNIT, 3 * UNIT)
+        for canon, who in (("a", "somebody else"), ("d", "bob"), ("e", None)):
+            assert ledger.best(canon, who) is None
+
+
+def _effort(ledger, statement, **values):
+    """How many steps a statement takes in SQLite's machine; no clock is asked."""
+    made, steps = Statement(statement, ledger._database.dialect), []
+    raw = ledger._database._raw
+    raw.set_progress_handler(lambda: steps.append(1), 1)
+    raw.execute(made.text, values).fetchall()
+    raw.set_progress_handler(None, 1)
+    return len(steps)
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        (BEST_OF, {"who": "ann"}),
+        (BEST, {}),
+        (ASKED_BEFORE, {"who": "ann", "before": 10**6}),
+        (ASKED, {"who": "ann"}),
+        (OWN_BEST, {"who": "ann", "least": 0, "kind": "reserve"}),
+        (OWN_BEST, {"who": "bob", "least": 0, "kind": "hit"}),
+        (BY_CANON, {"least": 0, "most": 10**9}),
+        (FINER, {"least": 0}),
+    ],
+)
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_others_repeat_shows_in_nobodys_time(place, statement, values, asked):
+    """Nor do own repetitions in what is read of the best. Each has a name, and is a row."""
+    with place.new() as ledger:
+        if asked:
+            ask(ledger, place, claim("own", canon="a", analyst="ann"))
+        for number in range(2):
+            ask(ledger, place, claim(f"b{number}", canon="a", analyst="bob")._replace(named=True))
+        before = _effort(ledger, statement, asked="a", **values)
+        for number in range(2, 60):
+            ask(ledger, place, claim(f"b{number}", canon="a", analyst="bob")._replace(named=True))
+        assert [entry.kind for entry in ledger.entries()][-2:] == ["hit", "done"]
+        assert _effort(ledger, statement, asked="a", **values) == before
+
+
+@pytest.mark.parametrize("paid", [2, 30])
+def test_what_others_pay_for_shows_in_nobodys_time(place, paid):
+    """Another's askings at many prices, each of which is answered from the data."""
+    with place.new(total=999) as ledger:
+        before = _effort(ledger, BEST_OF, asked="a", who="ann")
+        for number in range(1, paid + 1):
+            ask(ledger, place, claim(f"{number}", canon="a", analyst="bob", size=number * UNIT))
+        assert {entry.kind for entry in ledger.entries()} >= {"reserve"}
+        assert _effort(ledger, BEST_OF, asked="a", who="ann") == before
+
+
+def test_what_others_ask_shows_in_nobodys_time_in_postgres(postgres_places):
+    """An analyst's answers are found by an index that has her name in it."""
+    with postgres_places().new() as ledger:
+        text = Statement(BEST_OF, ledger._database.dialect).text
+        with ledger._reading() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            values = {"asked": "a", "who": "ann"}
+            plan = cursor.execute(f"EXPLAIN (FORMAT JSON) {text}", values).fetchone()[0]
+    looks = [part["Plans"][0] for part in plan[0]["Plan"]["Plans"]]
+    assert len(looks) == 2
+    for look in looks:
+        assert look["Index Name"] == "discreet_entry_canon"
+        assert all(f"({name} = " in look["Index Cond"] for name in ("canon", "kind", "analyst"))

@@ -17,7 +17,7 @@ from discreet.curator.ledger.compiled import Statement
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import register
-from discreet.curator.ledger.statements import BY_CANON, BY_KEY, HEAD, LOST, MARKS
+from discreet.curator.ledger.statements import BY_KEY, HEAD, LOST, MARKS, OWN_BEST
 from discreet.curator.ledger.verify import verified
 from discreet.errors import LedgerError
 
@@ -285,7 +285,11 @@ def _refused(place, change):
 @pytest.mark.parametrize(
     ("statement", "values", "index"),
     [
-        (BY_CANON, {"asked": "c", "least": 1, "most": 9}, "discreet_entry_canon"),
+        (
+            OWN_BEST,
+            {"asked": "c", "who": "w", "least": 1, "kind": "hit"},
+            "discreet_entry_canon",
+        ),
         (LOST, {"after": 7}, "discreet_entry_lost"),
         (BY_KEY, {"asked": "k"}, "discreet_entry_key"),
     ],
@@ -321,6 +325,33 @@ def test_a_ledger_without_the_last_indexes_gets_them(either, name, before):
         assert f"discreet_entry_{name}" in indexes
         assert version == t.VERSION
         ask(ledger, either, claim("b"))
+
+
+@pytest.mark.parametrize("before", [5, 9])
+def test_answers_are_found_by_an_index_of_its_new_columns(either, before):
+    """In a ledger of a version that has made another one of this name."""
+    with either.new() as ledger:
+        ask(ledger, either, claim("a"))
+        wanted = _columns(ledger)
+    database = Database(either.address)
+    with database.defining() as connection:
+        connection.exec_driver_sql("DROP INDEX discreet_entry_canon")
+        connection.exec_driver_sql(
+            "CREATE INDEX discreet_entry_canon ON discreet_entry (canon, size DESC, seq) "
+            "WHERE canon IS NOT NULL"
+        )
+        connection.execute(t.ledger.update().values(version=before))
+    database.close()
+    with either.open() as ledger:
+        assert _columns(ledger) == wanted == ["canon", "kind", "analyst", "size", "seq"]
+        ask(ledger, either, claim("b", canon="a"))
+        assert verified(ledger).entries
+
+
+def _columns(ledger):
+    with ledger._database.defining(alone=False) as connection:
+        found = inspect(connection).get_indexes("discreet_entry")
+    return next(each["column_names"] for each in found if each["name"] == "discreet_entry_canon")
 
 
 def test_an_unfinished_ledger_is_refused(place):

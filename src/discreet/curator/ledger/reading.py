@@ -16,9 +16,9 @@ from discreet.curator.ledger.connecting import failing
 from discreet.curator.ledger.database import Database
 from discreet.curator.ledger.statements import (
     ACCOUNTS,
-    ANSWERED,
-    ANSWERED_TO,
     ASKED_BEFORE,
+    BEST,
+    BEST_OF,
     ENTRIES,
     FINER,
     HEAD,
@@ -75,14 +75,15 @@ class Reading(ABC):
         found = self.glance(OWN, asked=key, who=analyst)
         return int(found[0][0]) if found else None
 
-    def is_answered(self, canon: str, size: int, analyst: str | None) -> bool:
-        """Whether there is an answer to a question that is as good: an analyst's, or anybody's."""
-        if size > LARGEST:
-            return False
-        wanted: dict[str, Any] = {"asked": canon, "least": size}
-        if analyst is None:
-            return bool(self.glance(ANSWERED, **wanted))
-        return bool(self.glance(ANSWERED_TO, **wanted, who=analyst))
+    def best(self, canon: str, analyst: str | None) -> int | None:
+        """The size of the best answer to a question: an analyst's, or anybody's."""
+        rows = (
+            self.glance(BEST, asked=canon)
+            if analyst is None
+            else self.glance(BEST_OF, asked=canon, who=analyst)
+        )
+        sizes = [int(size) for row in rows for size in row if size is not None]
+        return max(sizes, default=None)
 
     def paid(self, canon: str, analyst: str, *, before: int) -> list[Done]:
         """The answers to a question that an analyst has paid for and that were there before an

@@ -26,6 +26,12 @@ from sqlalchemy import (
 from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.compiled import Placed
 
+KINDS = ("reserve", "hit")
+"""Of entries that charge a question: one that is answered from the data, and one that an answer
+which is there serves, and that points at it.
+"""
+_FIRST: Any = t.entry.c.kind == KINDS[0]
+_ASKING: Any = or_(*(t.entry.c.kind == kind for kind in KINDS))
 _LAST = select(t.entry.c.seq).order_by(t.entry.c.seq.desc()).limit(1)
 HEAD = Placed(_LAST.add_columns(t.entry.c.hash))
 SET_POLICY = (
@@ -54,46 +60,65 @@ LOOK = Placed(
         select(t.ledger.c.policy).scalar_subquery(),
         exists().where(t.question.c.key == bindparam("asked")),
         exists()
-        .where(t.question.c.canon == bindparam("canon"))
-        .where(t.question.c.size >= bindparam("least"))
-        .where(t.question.c.state == "done"),
+        .where(t.entry.c.canon == bindparam("canon"))
+        .where(_FIRST)
+        .where(t.entry.c.size >= bindparam("least"))
+        .where(t.entry.c.state == "done"),
     ),
     "asked", "canon", "least",
 )  # fmt: skip
 """For a charge: the policy, whether the key is known, whether there may be an answer already."""
+_OF_CANON = select(*t.asked).where(t.entry.c.canon == bindparam("asked"))
 BY_CANON = (
-    select(t.question)
-    .where(t.question.c.canon == bindparam("asked"))
-    .where(t.question.c.size >= bindparam("least"))
-    .where(t.question.c.size <= bindparam("most"))
-    .where(t.question.c.state == "done")
-    .order_by(t.question.c.size.desc(), t.question.c.seq)
+    _OF_CANON.where(_FIRST)
+    .where(t.entry.c.size >= bindparam("least"))
+    .where(t.entry.c.size <= bindparam("most"))
+    .where(t.entry.c.state == "done")
+    .order_by(t.entry.c.size.desc(), t.entry.c.seq)
     .limit(1)
 )
 ASKED = (
-    select(t.question)
-    .where(t.question.c.canon == bindparam("asked"))
-    .where(t.question.c.analyst == bindparam("who"))
-    .order_by(t.question.c.size, t.question.c.seq.desc())
+    _OF_CANON.where(_ASKING)
+    .where(t.entry.c.analyst == bindparam("who"))
+    .order_by(t.entry.c.size, t.entry.c.seq.desc())
 )
+OWN_BEST = (
+    _OF_CANON.where(t.entry.c.kind == bindparam("kind"))
+    .where(t.entry.c.analyst == bindparam("who"))
+    .where(t.entry.c.size >= bindparam("least"))
+    .where(t.entry.c.state == "done")
+    .order_by(t.entry.c.size.desc(), t.entry.c.seq)
+    .limit(1)
+)
+"""Of one kind of asking: so its first row is the first of the index."""
 OWN = (
     select(t.question.c.seq)
     .where(t.question.c.key == bindparam("asked"))
     .where(t.question.c.analyst == bindparam("who"))
 )
-ANSWERED = (
-    select(t.question.c.seq)
-    .where(t.question.c.canon == bindparam("asked"))
-    .where(t.question.c.size >= bindparam("least"))
-    .where(t.question.c.state == "done")
+_SIZES = (
+    select(t.entry.c.size)
+    .where(t.entry.c.canon == bindparam("asked"))
+    .where(t.entry.c.state == "done")
+    .order_by(t.entry.c.size.desc())
     .limit(1)
 )
-ANSWERED_TO = ANSWERED.where(t.question.c.analyst == bindparam("who"))
+BEST = _SIZES.where(_FIRST)
+BEST_OF = select(
+    *(
+        _SIZES.where(t.entry.c.kind == kind)
+        .where(t.entry.c.analyst == bindparam("who"))
+        .scalar_subquery()
+        for kind in KINDS
+    )
+)
+"""An analyst's: no row of another is looked at, so that the time that it takes tells of none."""
 ASKED_BEFORE = (
-    select(t.question.c.seq)
-    .where(t.question.c.canon == bindparam("asked"))
-    .where(t.question.c.analyst == bindparam("who"))
-    .where(t.question.c.seq < bindparam("before"))
+    select(t.entry.c.seq)
+    .where(t.entry.c.canon == bindparam("asked"))
+    .where(_ASKING)
+    .where(t.entry.c.analyst == bindparam("who"))
+    .where(t.entry.c.seq < bindparam("before"))
     .limit(1)
 )
 _SAID: Any = func.replace(t.entry.c.body, bindparam("words"), "")
@@ -110,12 +135,12 @@ DONE_BEFORE = (
 most questions are answered soon.
 """
 FINER = (
-    select(t.question.c.key, t.question.c.answer)
-    .where(t.question.c.canon == bindparam("asked"))
-    .where(t.question.c.size > bindparam("least"))
-    .where(t.question.c.state == "done")
-    .where(t.question.c.answer.not_like("@%"))
-    .order_by(t.question.c.size, t.question.c.seq)
+    select(t.entry.c.key, t.entry.c.answer)
+    .where(t.entry.c.canon == bindparam("asked"))
+    .where(_FIRST)
+    .where(t.entry.c.size > bindparam("least"))
+    .where(t.entry.c.state == "done")
+    .order_by(t.entry.c.size, t.entry.c.seq)
 )
 RESERVED = select(t.question).where(t.question.c.state == "reserved").order_by(t.question.c.seq)
 _WAITING = select(

@@ -190,12 +190,11 @@ class Writing:
         """
         if claim.size > s.LARGEST:
             return None
+        own = self._own_best(claim)
+        if own is not None:
+            return own
         most = s.LARGEST if claim.public else claim.size
         best = self.run(s.BY_CANON, asked=claim.canon, least=claim.size, most=most).fetchone()
-        mine = self._asked(claim.canon, claim.analyst)
-        own = [row for row in mine if row["state"] == "done" and row["size"] >= claim.size]
-        if own:
-            return own[-1]
         if best is None:
             return None
         row = question_of(best)
@@ -204,7 +203,17 @@ class Writing:
         told = self._entry(int(row["seq"])).values()["info"]
         if told.get("price") != claim.info.get("price") or self._restored_since(row):
             return None
+        mine = self._asked(claim.canon, claim.analyst)
         return None if mine and self._root(row) in map(self._root, mine) else row
+
+    def _own_best(self, claim: Claim) -> dict[str, Any] | None:
+        """The best answer that an analyst has been given to a question, and the first of these; as
+        good as a claim.
+        """
+        wanted = {"asked": claim.canon, "who": claim.analyst, "least": claim.size}
+        rows = (self.run(s.OWN_BEST, kind=kind, **wanted).fetchone() for kind in s.KINDS)
+        found = [question_of(row) for row in rows if row is not None]
+        return max(found, key=lambda row: (row["size"], -row["seq"]), default=None)
 
     def _restored_since(self, row: Mapping[str, Any]) -> bool:
         """Whether the ledger was restored from a backup after an asking."""

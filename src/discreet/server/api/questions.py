@@ -105,19 +105,18 @@ def errors(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
     was said is always among them.
     """
     service = service_of(request)
-    points = []
     with service.part(who, question.question, **question.where()) as (curator, at):
         mine = {**at, "analyst": service.asker(who, curator.policy) or None}
         wanted = {**mine, "search_again": question.search_again}
         missing = [one.name for one in curator.to_find(question.question, **wanted)]
         unit, told_at = _told_at(question, curator.plan(question.question, **mine))
-        for amount in told_at:
-            said = {unit: amount, "delta": question.delta, **wanted}
-            price = curator.price(question.question, rows=question.rows, **said)
-            cost = curator.cost(question.question, **said)
-            paid = curator.is_paid(question.question, **said)
-            told = _point(price, cost, _accounting(curator, at))
-            points.append({unit: _said(amount), "paid": paid, **told})
+        said = [{unit: amount, "delta": question.delta} for amount in told_at]
+        told = curator.told_at(question.question, said, rows=question.rows, **wanted)
+        how = _accounting(curator, at)
+    points = [
+        {unit: _said(amount), "paid": one.paid, **_point(one.price, one.cost, how)}
+        for amount, one in zip(told_at, told, strict=True)
+    ]
     return {"points": points, "to_find": missing, **at}
 
 
