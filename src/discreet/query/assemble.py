@@ -17,6 +17,7 @@ from discreet.query import total
 from discreet.query.keys import Key, admitted, keys_of
 from discreet.query.kinds import Day, Flag, Number, Text, said
 from discreet.query.names import group_names
+from discreet.query.narrow import narrowed
 from discreet.query.options import NO_OPTIONS, Options, Said
 from discreet.query.plan import (
     Grouping,
@@ -87,7 +88,7 @@ def assembled(
         rho=options.rho,
     )
     _check(plan)
-    return plan
+    return narrowed(plan)
 
 
 def _grouping(

@@ -12,7 +12,8 @@ digit only whether it is one, so that the words of both texts are of the same ki
 places of the list, and differ in the texts of numbers, or inside of strings, quoted names and
 comments. `Pattern` holds by its position in the text what each number of the first question was to
 the parser. A number is a *slot* if it is one side of a comparison or one end of BETWEEN, and if
-this stands in the WHERE of the outermost SELECT under nothing but AND, OR, NOT and brackets. All
+this stands under nothing but AND, OR, NOT and brackets in the WHERE of the outermost SELECT, or in
+the condition of its one aggregate, where `discreet.query.narrow` makes that a part of WHERE. All
 numbers that are no slots, and all that is no word of its own, must be the same, or the question is
 read in full. (Which numbers are slots may depend on the others, as on one in a quoted name that is
 grouped by. So what is kept is found by its slots, too.) The parser asks of a number only whether it
@@ -20,7 +21,8 @@ is one, so that the trees differ in slots alone. What is read of a slot: the com
 made by the very function that reads it; the connectives above it, likewise; the size of the
 condition, which must be the same as before; and `discreet.query.keys.admitted`, which looks only at
 parts that compare a grouping itself, and for which no slot is compared with anything that shares a
-column with a grouping. Nothing else that makes a plan looks into WHERE. Whatever is refused on the
+column with a grouping. Nothing else that makes a plan looks into WHERE; and whether the condition
+of an aggregate is put there depends on its columns and on its size. Whatever is refused on the
 way is read in full, and refused there.
 Tested by tests/query/test_known.py
 """
@@ -38,8 +40,17 @@ from discreet.errors import ParameterError, QueryError
 from discreet.query import expr as e
 from discreet.query import total
 from discreet.query.kinds import Number
-from discreet.query.parse_expr import COMPARISONS, Names, between, compared, read, spine
-from discreet.query.plan import Plan, with_where
+from discreet.query.narrow import columns
+from discreet.query.parse_expr import (
+    COMPARISONS,
+    Names,
+    between,
+    compared,
+    is_aggregate,
+    read,
+    spine,
+)
+from discreet.query.plan import Plan, aggregates, with_where
 from discreet.query.recent import Recent
 from discreet.query.schema import Schema
 from discreet.query.scope import Environment, before_where, extent
@@ -112,7 +123,7 @@ class Reader:
             if found is not None:
                 return found
         plan, select = parsed(text, self._schema)
-        if plan.where is not None and select.args.get("where") is not None:
+        if plan.where is not None:
             self._learn(shape, numbers, plan, select)
         return plan
 
@@ -121,10 +132,13 @@ class Reader:
     ) -> None:
         """Keep what was read, if any number of it is a slot."""
         scope = before_where(select, Environment(self._schema))
-        pattern = Pattern(_places(shape, numbers, select), numbers, _grouped(plan), scope, set())
-        outer, own = scope.where, pattern.made(select.args["where"].this)
-        where = own if outer is None else lambda given: total.all_of([outer, own(given)])
-        if pattern.slots and plan.where is not None and where(numbers) == plan.where:
+        grouped = columns(*(grouping.value for grouping in plan.groupings))
+        pattern = Pattern(_places(shape, numbers, select), numbers, grouped, scope, set())
+        own, kept = select.args.get("where"), _filter(plan, select)
+        parts: list[Filled] = [] if scope.where is None else [_always(scope.where)]
+        parts += [pattern.made(node) for node in (own and own.this, kept) if node is not None]
+        where = _all_of(parts)
+        if pattern.slots and where(numbers) == plan.where:
             slots = self._slots.keep(shape, frozenset(pattern.slots))
             known = Known(plan, extent(plan.where), where)
             self._known.keep((shape, slots, _others(numbers, slots)), known)
@@ -164,13 +178,38 @@ def _span(node: Node) -> tuple[int, int]:
     return node.meta.get("start", -1), node.meta.get("end", -1)
 
 
-def _grouped(plan: Plan) -> frozenset[str]:
-    """The columns that are grouped by."""
-    return frozenset(name for grouping in plan.groupings for name in _columns(grouping.value))
+def _always(made: e.Expr) -> Filled:
+    """A part without a slot."""
+    return lambda _: made
 
 
-def _columns(node: e.Expr) -> set[str]:
-    return {inner.name for inner in e.walk(node) if isinstance(inner, e.Column)}
+def _all_of(parts: Sequence[Filled]) -> Filled:
+    """The condition that all parts hold, as it is read."""
+    if len(parts) == 1:
+        return parts[0]
+    return lambda given: total.all_of([part(given) for part in parts])
+
+
+def _filter(plan: Plan, select: exp.Select) -> Node | None:
+    """The condition of the one aggregate, where `narrowed` has put it into WHERE.
+
+    Where that has two, one inside of the other, this is not all, which whoever compares finds.
+    """
+    found = [node for node in select.walk(prune=is_aggregate) if is_aggregate(node)]
+    if len(found) != 1 or any(one.where is not None for one in aggregates(plan)):
+        return None
+    node, operand, condition = found[0], found[0].this, None
+    while isinstance(operand, exp.Paren):
+        operand = operand.this
+    if isinstance(operand, exp.Case) and operand.this is None:
+        operand = part(operand, "ifs")[0]
+    if isinstance(node, exp.Filter):
+        condition = part(node.expression, "this")
+    elif node.key == "countif":
+        condition = operand
+    elif node.key == "sum" and isinstance(operand, exp.If):
+        condition = part(operand, "this")
+    return condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +250,7 @@ class Pattern:
                 return self._fixed(node)
 
     def _fixed(self, node: Node) -> Filled:
-        made = read(node, self.names)
-        return lambda _: made
+        return _always(read(node, self.names))
 
     def _place(self, node: Node) -> int | None:
         """Which of the numbers a node is; None for anything else."""
@@ -224,7 +262,7 @@ class Pattern:
     def _side(self, node: Node, beside: e.Expr) -> Filled:
         """One side of a comparison: a slot, if it is a number beside what is not grouped by."""
         place = self._place(node)
-        if place is None or not self.grouped.isdisjoint(_columns(beside)):
+        if place is None or not self.grouped.isdisjoint(columns(beside)):
             return self._fixed(node)
         self.slots.add(place)
         return lambda given: _constant(given[place])

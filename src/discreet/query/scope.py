@@ -317,6 +317,12 @@ def checked(node: e.Expr) -> e.Expr:
     return node
 
 
+def is_handled(node: e.Expr) -> bool:
+    """Whether it is of such a size."""
+    parts, levels = extent(node)
+    return parts <= LARGEST and levels <= total.DEEPEST
+
+
 def extent(node: e.Expr) -> tuple[int, int]:
     """How many nodes, not counting constants, and how deep the nesting is."""
     parts, levels, below = int(type(node) is not e.Literal), 0, e.children(node)
