@@ -202,7 +202,7 @@ class Api:
         if not rest:
             return {"datasets": [{"name": name} for name in policy.datasets]}
         dataset = policy.datasets[rest[0]]
-        schema = self.curator._part(dataset.name, None).schema
+        schema = self.curator._part(dataset.name, None, None).schema
         most = None if query.get("keys") == "all" else 2000
         return metadata(dataset, schema, defaults=policy.defaults, most=most)
 

@@ -23,7 +23,7 @@ def test_each_plan_and_declaration_has_its_own_price(curator):
     """What was found for one is not handed out for the next, with OPTIONS or without."""
     said = {"epsilon": None, "delta": None, "rho": None}
     wanted = wanting(curator.policy.defaults, **said, within=None, rows=None, column=None)
-    part = curator._part("payroll", None)
+    part = curator._part("payroll", None, None)
     words = "WITH DIFFERENTIAL_PRIVACY OPTIONS"
     asked = [
         part.plan(f"SELECT {options} COUNT(*) AS n FROM payroll")
@@ -85,7 +85,7 @@ def test_what_was_decided_under_the_same_findings_is_kept(part):
 def test_only_so_many_declarations_are_kept(part):
     prices = [taken(part, high)[1] for high in range(1, 50)]
     assert prices[0] != prices[1]
-    assert len(part._under) <= 16
+    assert len(part._desk.under) <= 16
     assert taken(part, 1)[1] == prices[0]
 
 
@@ -101,3 +101,37 @@ def test_what_was_decided_under_columns_of_before_is_not_kept(part, tmp_path):
     after = taken(part, 10)[0]
     assert after is not before
     assert "z" in part.schema.storage
+
+
+BOTH = "SELECT SUM(x + y) AS s FROM t"
+
+
+def both(part, low, high):
+    """What is decided where the bounds of two columns are found."""
+    part.begin()
+    for most in (low, high):
+        part.take(part.search(BOTH), bounds(most), "analyst")
+    assert part.search(BOTH) is None
+    return part.schema, part.priced(part.plan(BOTH), Target(epsilon=1))[0]
+
+
+def test_all_that_was_found_says_what_is_decided(part):
+    """Not the last of it, nor what it is without its order."""
+    cases = [(10, 20), (99, 20), (10, 99), (20, 10)]
+    found = {case: both(part, *case) for case in cases}
+    for (low, high), (schema, price) in found.items():
+        assert [schema.columns[name].high for name in "xy"] == [low, high]
+        assert price.losses == found[10, 20][1].losses
+        assert both(part, low, high)[1] is price
+    assert len({found[case][1].measured for case in cases[:3]}) == 3
+
+
+def test_what_is_looked_for_is_of_the_columns_of_now(part, tmp_path):
+    part.begin()
+    before = part.search(TOTAL)
+    (tmp_path / "t.csv").write_text("id,x,y,z\n1,2,3,4\n")
+    part.reopen()
+    part.begin()
+    after = part.search(TOTAL)
+    assert after is not before
+    assert "z" in after.request.schema.storage

@@ -19,7 +19,7 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @pytest.mark.parametrize("who", [OWNER, "alice"])
 def test_a_claim_is_what_it_would_be_alone(curator, target, who):
-    part, cost = curator._part("payroll", None), Amount(3 * 10**11, 7)
+    part, cost = curator._part("payroll", None, None), Amount(3 * 10**11, 7)
     plan = part.plan(COUNT)
     first = Asked.of_plan(plan, target, "")
     for found in ([], ["salary found", 'é "'], []):

@@ -90,7 +90,7 @@ def test_what_was_paid_is_told_by_who_charged(folder):
 
 def test_a_question_that_is_resumed_pays_nothing_more(folder, monkeypatch):
     with Curator(folder / "policy.toml") as curator:
-        asking = curator._asking(COUNT, None, None)
+        asking = curator._asking(COUNT, None, None, None)
         with monkeypatch.context() as patched:
             patched.setattr(type(asking.engine), "run", failing)
             with pytest.raises(EngineError):
@@ -350,7 +350,7 @@ def test_a_question_that_waited_through_a_restore_is_not_taken_up_again(folder, 
     from discreet.curator.ledger.restore import restored
 
     with Curator(folder / "policy.toml") as curator:
-        asking = curator._asking(COUNT, None, None)
+        asking = curator._asking(COUNT, None, None, None)
         with monkeypatch.context() as patched:
             patched.setattr(type(asking.engine), "run", failing)
             with pytest.raises(EngineError):
@@ -531,7 +531,7 @@ def test_another_spelling_of_a_source_creates_no_budget(folder):
 
 
 def test_a_question_that_waited_is_not_answered_after_retirement(curator, monkeypatch):
-    asking = curator._asking(COUNT, None, None)
+    asking = curator._asking(COUNT, None, None, None)
     with monkeypatch.context() as patched:
         patched.setattr(type(asking.engine), "run", failing)
         with pytest.raises(EngineError):
@@ -667,7 +667,7 @@ def test_a_search_that_found_nothing_is_not_paid_twice(folder):
 
 
 def test_an_owner_sees_why_a_database_failed_and_may_go_on_with_the_key(curator, monkeypatch):
-    asking = curator._asking(COUNT, None, None)
+    asking = curator._asking(COUNT, None, None, None)
     with monkeypatch.context() as patched:
         patched.setattr(type(asking.engine), "run", failing)
         with pytest.raises(EngineError, match="on purpose"):
@@ -682,7 +682,7 @@ def test_an_owner_sees_why_a_database_failed_and_may_go_on_with_the_key(curator,
 def test_an_analyst_sees_an_answer_and_the_owner_is_told(folder, monkeypatch):
     told = []
     with Curator(folder / "policy.toml", on_fault=told.append) as curator:
-        asking = curator._asking(COUNT, None, None)
+        asking = curator._asking(COUNT, None, None, None)
         monkeypatch.setattr(type(asking.engine), "run", failing)
         record = curator.ask(COUNT, epsilon="0.5", analyst="alice")
         assert max(record.release["n"]) < 100
@@ -691,7 +691,7 @@ def test_an_analyst_sees_an_answer_and_the_owner_is_told(folder, monkeypatch):
 
 def test_the_answer_of_a_failure_serves_as_any_other_and_is_marked(folder):
     with Curator(folder / "policy.toml", on_fault=lambda _: None) as curator:
-        asking = curator._asking(COUNT, None, None)
+        asking = curator._asking(COUNT, None, None, None)
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(type(asking.engine), "run", failing)
             failed = curator.ask(COUNT, epsilon="0.5", analyst="alice", key="k")
@@ -709,7 +709,7 @@ def test_the_answer_of_a_failure_serves_as_any_other_and_is_marked(folder):
 
 
 def test_a_database_that_does_not_answer_costs_nothing(curator, monkeypatch):
-    asking = curator._asking(COUNT, None, None)
+    asking = curator._asking(COUNT, None, None, None)
     monkeypatch.setattr(type(asking.engine), "ping", failing)
     with pytest.raises(EngineError):
         curator.ask(COUNT, epsilon="0.3")
@@ -743,7 +743,7 @@ def _again(folder, noise):
     from discreet.noise.source import KeyedSource
 
     with Curator(folder / "policy.toml") as curator:
-        asking = curator._asking(COUNT, None, None)
+        asking = curator._asking(COUNT, None, None, None)
         plan = asking.plan(COUNT)
         priced, statement = asking.priced(plan, target_of(plan, "0.5", None, None))
         level = curator.policy.defaults.confidence

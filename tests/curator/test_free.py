@@ -1,13 +1,16 @@
 """What is told before a question is paid, under a ledger: with what the asker has paid for."""
 
+from contextlib import contextmanager
 from fractions import Fraction
 
 import pytest
 from tests.curator.payroll import POLICY, changed, spent, write_rows
 from tests.curator.test_searching import AVG, SUM, curator, failed, folder  # noqa: F401
 
+from discreet.curator import asking, questions
 from discreet.curator.curator import Curator
-from discreet.errors import ParameterError, QueryError
+from discreet.errors import NothingFoundError, ParameterError, QueryError
+from discreet.query import known
 
 LEVELS = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY ROLLUP (dept)"
 
@@ -226,3 +229,127 @@ def test_a_price_that_is_none_is_refused_among_others(curator):  # noqa: F811
     for wrong in (0, -1, "nan", "inf"):
         with pytest.raises(ParameterError, match="epsilon"):
             curator.told_at(COUNT, [{"epsilon": 1}, {"epsilon": wrong}], analyst="alice")
+
+
+def test_names_that_differ_in_the_price_are_looked_up_apart(tmp_path):
+    """An epsilon, an epsilon with a delta and a rho are three questions, of which one is paid."""
+    write_rows(tmp_path / "payroll.csv", people=100)
+    rhos = ("epsilon = 3", 'rho = 3\naccounting = "zcdp"')
+    changed(tmp_path, rhos, ("staff]\nepsilon = 1", "staff]\nrho = 1"), text=POLICY)
+    Curator.register(tmp_path / "policy.toml")
+    prices = [{"epsilon": "0.2"}, {"epsilon": "0.2", "delta": "1e-6"}, {"rho": "0.0002"}]
+    with Curator(tmp_path / "policy.toml") as made:
+        for paid in ([], prices[:1]):
+            for price in paid:
+                made.ask(COUNT, **price, analyst="alice")
+            for order in (prices, prices[::-1]):
+                told = made.told_at(COUNT, order, analyst="alice")
+                assert [one.paid for one in told] == [price in paid for price in order]
+
+
+def test_nothing_is_paid_once_asking_is_over(tmp_path):
+    write_rows(tmp_path / "payroll.csv", people=100)
+    changed(tmp_path, text=POLICY)
+    Curator.register(tmp_path / "policy.toml")
+    with Curator(tmp_path / "policy.toml") as made:
+        made.ask(COUNT, epsilon="0.2", analyst="alice")
+        assert made.is_paid(COUNT, epsilon="0.2", analyst="alice")
+    over = ("[analyst.alice.", "[analyst.alice]\nexpires = 2001-01-01\n[analyst.alice.")
+    changed(tmp_path, over, text=POLICY)
+    Curator.register(tmp_path / "policy.toml")
+    with Curator(tmp_path / "policy.toml") as made:
+        assert made.is_paid(COUNT, epsilon="0.2", analyst="alice") is False
+        told = made.told_at(COUNT, [{"epsilon": "0.2"}] * 3, analyst="alice")
+        assert [one.paid for one in told] == [False] * 3
+
+
+def test_an_owner_is_not_told_that_what_asking_refuses_is_paid(folder):  # noqa: F811
+    """An analyst's search found nothing, and is public: because of it the owner is refused."""
+    changed(folder, ("epsilon = 10", 'epsilon = 10\nreleases = "public"'))
+    Curator.register(folder / "policy.toml")
+    with Curator(folder / "policy.toml", on_fault=lambda _: None) as made:
+        failed(made, COUNT, analyst="alice")
+        made.ask(COUNT, epsilon="0.1", analyst="bob")
+        assert made.is_paid(COUNT, epsilon="0.1", analyst="bob")
+        with pytest.raises(NothingFoundError):
+            made.ask(COUNT, epsilon="0.1")
+        assert made.to_find(COUNT) == []
+        assert not made.is_paid(COUNT, epsilon="0.1")
+        assert "takes nothing off" not in made.explain(COUNT, epsilon="0.1")
+
+
+# what others have asked does not make it faster
+
+
+@contextmanager
+def counted():
+    """What is decided anew meanwhile, one after the other."""
+    done = []
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in (
+            (known, "parsed"), (questions, "priced"), (asking, "priced"), (asking, "next_search"),
+            (asking.Asking, "searched"),
+        ):  # fmt: skip
+            inner = getattr(module, name)
+
+            def outer(*given, name=name, inner=inner, **more):
+                done.append(name)
+                return inner(*given, **more)
+
+            patch.setattr(module, name, outer)
+        yield done
+
+
+FREE = {
+    "explain": {"epsilon": "0.1"},
+    "price": {"epsilon": "0.1"},
+    "cost": {"epsilon": "0.1"},
+    "is_paid": {"epsilon": "0.1"},
+    "told_at": {},
+    "to_find": {},
+    "epsilon_for": {"within": 10**6},
+    "plan": {},
+    "reads": {},
+}
+
+
+@pytest.mark.parametrize("question", [COUNT, SUM])
+@pytest.mark.parametrize("free", FREE)
+def test_what_others_ask_makes_nothing_faster(folder, free, question):  # noqa: F811
+    """Nothing that is decided for one asker is kept for another, under what is declared or found:
+    the time of what is free would tell whether somebody has asked the same.
+    """
+    path, more = folder / "policy.toml", {**FREE[free], "analyst": "alice"}
+    prices = ([{"epsilon": "0.1"}],) if free == "told_at" else ()
+    with Curator(path) as first, Curator(path) as second:
+        for who in ("alice", "bob"):
+            first.ask(AVG, epsilon="0.1", analyst=who)  # both were given the bounds and rows
+        second.ask(AVG, epsilon="0.1", analyst="alice")
+        for other in ("bob", None):
+            first.ask(question, epsilon="0.1", analyst=other)
+            first.explain(question, epsilon="0.1", analyst=other)
+        efforts = []
+        for one in (first, second):
+            with counted() as done:
+                getattr(one, free)(question, *prices, **more)
+            efforts.append(list(done))
+        assert efforts[0] == efforts[1]
+        assert efforts[0]
+        with counted() as again:
+            getattr(first, free)(question, *prices, **more)
+        assert len(again) < len(efforts[0])  # the own questions do
+
+
+def test_only_so_many_askers_are_remembered(curator):  # noqa: F811
+    part = curator._part("payroll", None, "alice")
+    plan = part.plan(COUNT)
+    for number in range(7):
+        part.begin(f"other {number}")
+        assert part.plan(COUNT) is not plan
+    part.begin("alice")
+    assert part.plan(COUNT) is plan
+    for number in range(8):
+        part.begin(f"one more {number}")
+    part.begin("alice")
+    assert part.plan(COUNT) is not plan
+    assert len(part._desks) == 8

@@ -270,7 +270,7 @@ def test_answers_of_another_software_are_not_used(curator, monkeypatch):
 
 def test_what_came_of_a_failure_is_made_coarser_as_any_other(folder, monkeypatch):
     with Curator(folder / "policy.toml", on_fault=lambda _: None) as curator:
-        asking = curator._asking(COUNT, None, None)
+        asking = curator._asking(COUNT, None, None, None)
         with monkeypatch.context() as patched:
             patched.setattr(type(asking.engine), "run", failing)
             first = curator.ask(COUNT, epsilon="0.9", analyst="alice")
@@ -297,7 +297,7 @@ def test_public_releases_serve_as_they_are(folder):
 
 def by_hand(curator, waiting):
     """What the noise key of a waiting question makes of the answer that it points at."""
-    asking = curator._asking(COUNT, None, None)
+    asking = curator._asking(COUNT, None, None, None)
     priced, _ = asking.priced(asking.plan(COUNT), Target(epsilon="0.1"))
     finer = finer_answer(curator.ledger.answer(waiting.of), asking, priced)
     telling = Telling(asking.schema, curator.policy.defaults.confidence, [], datetime.now(UTC))

@@ -78,7 +78,7 @@ def policy():
 @pytest.mark.parametrize("takes", [0.0, 20.0])
 def test_what_comes_of_a_question_is_stored_at_its_moment(curator, clock, monkeypatch, takes):
     """A search and its question, of which each takes no time, or nearly all that it has."""
-    engine, ledger = curator._part("payroll", None).engine, curator.ledger
+    engine, ledger = curator._part("payroll", None, None).engine, curator.ledger
     given, stored = [], []
     run, store = type(engine).run, type(ledger).storing
 

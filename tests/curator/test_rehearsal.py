@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.curator.payroll import COUNT, SUM, failing, spent, write_rows
 from tests.curator.policy.example import policy as example
+from tests.curator.test_free import counted
 from tests.curator.test_metadata import QUESTIONS, STORAGE, UNITS, data, owned
 
 from discreet.curator import bind
@@ -26,7 +27,7 @@ from discreet.query.schema import Bounds, FindBounds, PerPerson
 
 
 def rehearsal(curator, name="payroll", **more):
-    storage = curator._part(name, None).schema.storage
+    storage = curator._part(name, None, None).schema.storage
     policy = curator.policy
     return Rehearsal(policy.datasets[name], storage=storage, defaults=policy.defaults, **more)
 
@@ -244,3 +245,17 @@ def test_a_publication_is_rehearsed(curator):
         assert made.publish("bonus", **PAY | {"bins": 500}).release.notes[0] == NOTE  # supposed
         with pytest.raises(QueryError, match="still to be found"):
             curator.publish("bonus", **PAY)
+
+
+def test_what_others_rehearse_makes_nothing_faster(curator):
+    """Rows are made up once; what is decided of a question, and looked for, is decided for each."""
+    efforts = []
+    with rehearsal(curator) as first, rehearsal(curator) as second:
+        for made in (first, second):
+            for who in ("bob", "carol") if made is first else ():
+                made.ask("SELECT SUM(bonus) AS s FROM payroll", epsilon=1, analyst=who)
+            with counted() as done:
+                made.ask("SELECT SUM(bonus) AS s FROM payroll", epsilon=1, analyst="alice")
+            efforts.append(list(done))
+    assert efforts[0] == efforts[1]
+    assert "searched" in efforts[0]

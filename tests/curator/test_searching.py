@@ -33,7 +33,7 @@ def nonsense(*_, **__):
 
 def failed(curator, question=SUM, *, run=failing, **more):
     """Ask while the engine fails."""
-    engine = type(curator._asking(SUM, None, None).engine)
+    engine = type(curator._asking(SUM, None, None, None).engine)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(engine, "run", run)
         return curator.ask(question, epsilon="0.1", **more)

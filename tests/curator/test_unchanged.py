@@ -211,7 +211,7 @@ def test_what_was_read_of_a_file_that_changed_meanwhile_is_not_handed_out(folder
     """An analyst is answered as by an empty table, as after every failure; the charge stands."""
     faults = []
     with Curator(folder / "policy.toml", on_fault=faults.append) as curator:
-        engine = curator._asking(TOTAL, None, None).engine
+        engine = curator._asking(TOTAL, None, None, None).engine
         run = engine.run
 
         def meanwhile(*what, **how):
@@ -354,7 +354,7 @@ def test_a_file_that_could_not_be_opened_for_a_while_is_asked_again(folder):
 
 def test_a_file_that_changes_whenever_it_is_opened_is_not_asked(folder, monkeypatch):
     with Curator(folder / "policy.toml") as curator:
-        asking = curator._asking(TOTAL, None, None)
+        asking = curator._asking(TOTAL, None, None, None)
         bind = asking._bind
 
         def meanwhile():
@@ -372,7 +372,7 @@ def test_a_file_that_was_another_while_it_was_read_is_not_used(folder):
     """It has come back, and its time with it."""
     faults = []
     with Curator(folder / "policy.toml", on_fault=faults.append) as curator:
-        engine = curator._asking(TOTAL, None, None).engine
+        engine = curator._asking(TOTAL, None, None, None).engine
         run = engine.run
 
         def meanwhile(*what, **how):
@@ -509,7 +509,7 @@ def test_a_duckdb_file_is_a_file(folder):
 def test_a_look_takes_no_statement_and_little_time(curator, monkeypatch):
     """Once a part was looked at, the next questions ask the file system alone."""
     curator.ask(TOTAL, epsilon="0.1")
-    asking, looked = curator._asking(TOTAL, None, None), []
+    asking, looked = curator._asking(TOTAL, None, None, None), []
     monkeypatch.setattr("discreet.curator.unchanged.marks_in", looked.append)
     curator.ask(TOTAL, epsilon="0.2")
     curator._insist_unchanged(asking)

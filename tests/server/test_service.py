@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.curator.payroll import COUNT
+from tests.curator.test_free import counted
 from tests.server.running import prepared, weak
 
 from discreet.curator.access import Credential, Person
@@ -18,6 +19,7 @@ from discreet.server.service import Service
 
 OWNER = Credential(Person("olga", "owner", None, None, True, False), None, None)
 ALICE = Credential(Person("alice", "analyst", None, None, True, False), None, None)
+BOB = Credential(Person("bob", "analyst", None, None, True, False), None, None)
 STRANGER = Credential(Person("zed", "analyst", None, None, True, False), None, None)
 AUDITOR = Credential(Person("audrey", "auditor", None, None, True, False), None, None)
 SCOPED = Credential(ALICE.person, "k", ("other",))
@@ -74,11 +76,49 @@ def test_threads_have_curators_of_their_own(service):
 
 def test_a_curator_of_an_old_policy_ends(service):
     holding = service._holding
-    with holding.curator() as curator:
+    with holding.curator("alice") as curator:
         holding.end()
         curator.query("payroll")
     with pytest.raises(EngineError):
         curator._parts["payroll", None].engine.ping()
+
+
+def test_who_asked_before_is_given_the_curator_that_remembers_it(service):
+    """And others the one that rests longest: it remembers what was asked longest ago."""
+    service.warm()
+    holding = service._holding
+    with holding.curator("alice") as hers, holding.curator("bob") as his:
+        assert hers is not his
+    for _ in range(3):
+        with holding.curator("alice") as one, holding.curator("bob") as other:
+            assert (one, other) == (hers, his)
+        with holding.curator("bob") as one:
+            assert one is his
+    with holding.curator("carol") as one:
+        assert one not in (hers, his)
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        lambda service, who: service.ask(who, COUNT, {}, epsilon="0.01"),
+        lambda service, who: service.reads(who, COUNT, {}),
+        lambda service, who: service.rehearse(who, COUNT, {}, epsilon="0.1"),
+    ],
+    ids=["ask", "reads", "rehearse"],
+)
+def test_what_others_ask_makes_nothing_faster(service, does):
+    """Also where they are given the same curator."""
+    service.warm()
+    del service._holding._free[1:]
+    efforts = []
+    for who in (BOB, ALICE, ALICE):
+        with counted() as done:
+            does(service, who)
+        efforts.append(list(done))
+    assert efforts[0] == efforts[1] != []
+    assert len(efforts[2]) < len(efforts[0])
+    assert len(service._holding._free) == 1
 
 
 def test_a_policy_that_the_ledger_does_not_follow_is_refused(tmp_path, monkeypatch):

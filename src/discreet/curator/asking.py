@@ -42,6 +42,7 @@ from discreet.query.words import meant
 
 __all__ = [
     "Asking",
+    "Desk",
     "Given",
     "Wanted",
     "named_dataset",
@@ -56,7 +57,9 @@ Wanted = Callable[[Plan, Schema], Target]
 _Taken = tuple[str | None, Chosen]
 """What was chosen for a column's bounds, or, without one, for rows per person."""
 _MOST_DECLARED = 16
-"""So many declarations are kept, each with what was decided under it."""
+"""So many declarations are kept for an asker, each with what was decided under it."""
+_MOST_DESKS = 8
+"""So many askers are remembered, those who asked last."""
 
 
 class Given(NamedTuple):
@@ -64,6 +67,39 @@ class Given(NamedTuple):
 
     text: str
     turn: int = 0
+
+
+class Desk:
+    """What was decided about the questions of one asker.
+
+    Nobody else's questions are answered sooner for it, so that nobody learns from the time of what
+    is free whether somebody else has asked the same.
+
+    Attributes:
+        began: under what is declared.
+        under: under what was found besides, by what that is.
+        read: questions as if all had been found; by
+        reading: what reads them so.
+        next: what has to be found next, by question and what was found before it.
+    """
+
+    __slots__ = ("began", "next", "read", "reading", "under")
+
+    def __init__(self, declared: Schema, if_found: Schema) -> None:
+        self.began = Memory(declared)
+        self.under: dict[tuple[_Taken, ...], Memory] = {}
+        self.read: Recent[str, Plan] = Recent()
+        self.reading = Reader(if_found)
+        self.next: Recent[tuple[str, tuple[_Taken, ...]], tuple[Search | None]] = Recent()
+
+    def declared(self, taken: tuple[_Taken, ...], how: Callable[[], Schema]) -> Memory:
+        """What was decided under what was found, which says what is declared."""
+        found = self.under.get(taken)
+        if found is None:
+            if len(self.under) >= _MOST_DECLARED:
+                self.under.clear()
+            found = self.under[taken] = Memory(how())
+        return found
 
 
 class Asking(Questions):
@@ -117,6 +153,7 @@ class Asking(Questions):
         self.found: list[tuple[str, PureLoss]] = []
         self.canon: list[str] = []
         self.paid: list[tuple[str, Amount]] = []
+        self.nothing = False
 
     @property
     def engine(self) -> Engine:
@@ -156,12 +193,9 @@ class Asking(Questions):
     def _base_on(self, schema: Schema) -> None:
         """Begin every question with this declaration."""
         self._base, self._if_found = schema, supposed(schema)
-        self._read: Recent[str, Plan] = Recent()
-        self._reading = Reader(self._if_found)
-        self._began = Memory(schema)
-        self._under: dict[tuple[_Taken, ...], Memory] = {}
+        self._desks: dict[str, Desk] = {}
+        self._desk, self._who = Desk(schema, self._if_found), ""
         self._taken: tuple[_Taken, ...] | None = None  # of this declaration: until it is begun with
-        self._next: Recent[tuple[str, tuple[_Taken, ...]], tuple[Search | None]] = Recent()
 
     def _as_agreed(self) -> None:
         """Refuse what was read of files that were changed meanwhile."""
@@ -198,15 +232,24 @@ class Asking(Questions):
 
     # what has to be found first
 
-    def begin(self) -> None:
+    def begin(self, who: str | None = None) -> None:
         """Forget what was found for the question before: it may have been somebody else's.
 
         So `found` holds what this question needed, in one order, in every process, `canon` the
-        same for a question to be known again by, and `paid` what of that was charged with it.
+        same for a question to be known again by, `paid` what of that was charged with it, and
+        `nothing` whether a search of it found nothing, so that an owner is refused.
+
+        Args:
+            who: asks, and is remembered apart from all others; None for whoever asked before.
         """
-        self.paid = []
-        if self._memory is not self._began:
-            self._declare(self._began)
+        self._who = self._who if who is None else who
+        desk = self._desks.pop(self._who, None) or Desk(self._base, self._if_found)
+        if len(self._desks) >= _MOST_DESKS:
+            del self._desks[next(iter(self._desks))]
+        self._desk = self._desks[self._who] = desk  # the last one now
+        self.paid, self.nothing = [], False
+        if self._memory is not desk.began:
+            self._declare(desk.began)
             self._taken, self.found, self.canon = (), [], []
 
     def supposed(self, question: Question, wanted: Wanted) -> Priced:
@@ -223,8 +266,9 @@ class Asking(Questions):
             return self.plan(question)
         if not isinstance(question, str):
             return plan_of(question, self._if_found)
-        found = self._read.get(question)
-        return found or self._read.keep(question, self._reading.plan(question))
+        at = self._desk
+        found = at.read.get(question)
+        return found or at.read.keep(question, at.reading.plan(question))
 
     def search(self, question: Question) -> Search | None:
         """The next thing that has to be found for a question."""
@@ -232,10 +276,9 @@ class Asking(Questions):
             return None
         if self._taken is None or not isinstance(question, str):
             return self._next_search(question)
-        known = self._next.get((question, self._taken))
-        if known is None:
-            known = self._next.keep((question, self._taken), (self._next_search(question),))
-        return known[0]
+        kept, at = self._desk.next, (question, self._taken)
+        known = kept.get(at)
+        return (kept.keep(at, (self._next_search(question),)) if known is None else known)[0]
 
     def _next_search(self, question: Question) -> Search | None:
         plan = self.read(question) if self.schema is self._base else None
@@ -259,6 +302,7 @@ class Asking(Questions):
         instead.
         """
         chosen = search.taken(given.text, audience)
+        self.nothing = self.nothing or Chosen.read(given.text) is None
         self._go_on(search, chosen)
         note = search.note(chosen)
         self.found.append((note, search.loss))
@@ -272,16 +316,12 @@ class Asking(Questions):
         """Declare what was chosen. What was decided under the same before is kept: what is taken
         one after the other says what is declared.
         """
+        before = self.schema
         if self._taken is None:
-            self._declare(Memory(search.applied(self.schema, chosen)))
+            self._declare(Memory(search.applied(before, chosen)))
             return
         self._taken = (*self._taken, (search.column, chosen))
-        found = self._under.get(self._taken)
-        if found is None:
-            if len(self._under) >= _MOST_DECLARED:
-                self._under.clear()
-            found = self._under[self._taken] = Memory(search.applied(self.schema, chosen))
-        self._declare(found)
+        self._declare(self._desk.declared(self._taken, lambda: search.applied(before, chosen)))
 
 
 def priced_at(

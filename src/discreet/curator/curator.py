@@ -150,12 +150,12 @@ class Curator(Settling, Free, Publications):
     def query(self, dataset: str | None = None, *, block: str | None = None) -> Query:
         """Begin a question in the fluent form; hand it to `ask`."""
         name = dataset or only_dataset(self.policy.datasets)
-        return Query(self._part(name, block).schema)
+        return Query(self._part(name, block, None).schema)
 
     def reads(self, question: Question, /, *, dataset: str | None = None,
-              block: str | None = None) -> Plan:  # fmt: skip
+              block: str | None = None, analyst: str | None = None) -> Plan:  # fmt: skip
         """The same, as if all that is to be found were found: refused only if `ask` would; free."""
-        return self._asking(question, dataset, block).read(question)
+        return self._asking(question, dataset, block, analyst).read(question)
 
     def accounts(self, analyst: str | None = None) -> Mapping[str, Account]:
         """What was spent and is left: of everybody, or of one analyst's allowances."""
@@ -238,7 +238,7 @@ class Curator(Settling, Free, Publications):
         Who goes through the steps of several questions (each of a curator of its own) has what they
         stop at written together (`Ledger.write`), before each goes on.
         """
-        asking = self._asking(question, dataset, block)
+        asking = self._asking(question, dataset, block, analyst)
         family = self.policy.families[asking.dataset.family]
         who = OWNER if analyst is None else self._known(analyst)
         named = named_in(self.ledger, key, who)
@@ -314,7 +314,7 @@ class Curator(Settling, Free, Publications):
         self, decide: Callable[[Asking], Decided[Any]], *, analyst: str | None, dataset: str | None,
         block: str | None, key: str | None,
     ) -> Record:  # fmt: skip
-        asking = self._part(dataset or only_dataset(self.policy.datasets), block)
+        asking = self._part(dataset or only_dataset(self.policy.datasets), block, analyst)
         family = self.policy.families[asking.dataset.family]
         who = OWNER if analyst is None else self._known(analyst)
         named = named_in(self.ledger, key, who)
@@ -379,10 +379,12 @@ class Curator(Settling, Free, Publications):
             raise QueryError(f"the policy has no dataset {name!r}; there are: {known}")
         return found
 
-    def _asking(self, question: Question, dataset: str | None, block: str | None) -> Asking:
-        return self._part(dataset or named_dataset(question, self.policy.datasets), block)
+    def _asking(
+        self, question: Question, dataset: str | None, block: str | None, analyst: str | None
+    ) -> Asking:
+        return self._part(dataset or named_dataset(question, self.policy.datasets), block, analyst)
 
-    def _part(self, named: str, block: str | None) -> Asking:
+    def _part(self, named: str, block: str | None, analyst: str | None) -> Asking:
         found = self._dataset(named)
         if block is not None and block not in found.blocks:
             known = ", ".join(found.blocks) or "none"
@@ -391,7 +393,7 @@ class Curator(Settling, Free, Publications):
         if part is None:
             level = self.policy.defaults.confidence
             part = self._parts[named, block] = Asking(found, block, confidence=level)
-        part.begin()
+        part.begin(OWNER if analyst is None else analyst)
         return part
 
     def _ready(

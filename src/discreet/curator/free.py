@@ -18,7 +18,7 @@ from discreet.curator.asking import Asking, priced_at, wanting
 from discreet.curator.claims import OWNER, Asked, check_may_ask, claim_of
 from discreet.curator.ledger.amounts import Accounting, Amount, cost_of
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.policy.model import Policy
+from discreet.curator.policy.model import Family, Policy
 from discreet.curator.questions import Question, target_of, unpriced
 from discreet.curator.search import Search
 from discreet.curator.searching import Searches, to_be_found
@@ -65,12 +65,14 @@ class Free(ABC):
     version: int
 
     @abstractmethod
-    def _asking(self, question: Question, dataset: str | None, block: str | None) -> Asking:
-        """What a question is about."""
+    def _asking(
+        self, question: Question, dataset: str | None, block: str | None, analyst: str | None
+    ) -> Asking:
+        """What a question is about, begun for who asks it."""
 
     @abstractmethod
-    def _part(self, named: str, block: str | None) -> Asking:
-        """A dataset of that name, or a part of it."""
+    def _part(self, named: str, block: str | None, analyst: str | None) -> Asking:
+        """A dataset of that name, or a part of it, begun for who asks."""
 
     @abstractmethod
     def _known(self, analyst: str) -> str:
@@ -129,7 +131,8 @@ class Free(ABC):
         or a higher one, and take nothing off a budget; free.
 
         None of roll-ups: it is not told. Where something is still to be found it is False, also if
-        a public search would serve. The owner is told of what the owner paid, or what is public.
+        a public search would serve. The owner is told of what the owner paid, or what is public,
+        also of a failure that an analyst was given as an answer, which `ask` refuses to an owner.
         No file is looked at: where these were changed, `ask` refuses whatever is paid.
         """
         asking, missing = self._informed(question, dataset, block, analyst, again=search_again)
@@ -188,7 +191,7 @@ class Free(ABC):
     def declared(self, dataset: str, /, *, block: str | None = None,
                  analyst: str | None = None) -> Schema:  # fmt: skip
         """What is declared of a dataset, with all that the asker was given before; free."""
-        asking = self._part(dataset, block)
+        asking = self._part(dataset, block, analyst)
         self._searches(asking, analyst).given(asking)
         return asking.schema
 
@@ -197,7 +200,7 @@ class Free(ABC):
         again: bool = False,
     ) -> tuple[Asking, list[Search]]:  # fmt: skip
         """What is asked, with what the asker was given before; and what is still to be found."""
-        asking = self._asking(question, dataset, block)
+        asking = self._asking(question, dataset, block, analyst)
         return asking, self._searches(asking, analyst).applied(asking, question, again=again)
 
     def _searches(self, asking: Asking, analyst: str | None) -> Searches:
@@ -221,18 +224,17 @@ class Free(ABC):
         None where it is not told. The ledger is looked at once for a name.
         """
         plan, family = asking.plan(question), self.policy.families[asking.dataset.family]
+        if plan.rollup:
+            return lambda _: None
         who = OWNER if analyst is None else self._known(analyst)
+        if missing or (who == OWNER and asking.nothing) or not self._may(family, who):
+            return lambda _: False
         best: dict[str, int] = {}
 
-        def is_paid(target: Target) -> bool | None:
-            if plan.rollup:
-                return None
-            if missing:
-                return False
+        def is_paid(target: Target) -> bool:
             try:
-                check_may_ask(self.policy, family, who, self._today)
                 priced, _ = asking.priced(unpriced(plan), target)
-            except DiscreetError:  # it cannot be asked any more, or not at this price
+            except DiscreetError:  # it cannot be asked at this price
                 return False
             asked = Asked.of_plan(priced.plan, priced.target, question_sql(priced))
             cost = cost_of(priced.losses, family.accounting)
@@ -243,6 +245,14 @@ class Free(ABC):
             return claim.size <= best[claim.canon]
 
         return is_paid
+
+    def _may(self, family: Family, who: str) -> bool:
+        """Whether somebody may ask still."""
+        try:
+            check_may_ask(self.policy, family, who, self._today)
+        except DiscreetError:
+            return False
+        return True
 
 
 def _target(plan: Plan, said: Mapping[str, Any]) -> Target:

@@ -90,7 +90,7 @@ class Rehearsal:
         engine = DuckDB.from_text(made_up(dataset, storage))
         level = self._defaults.confidence
         self._asking = Asking(played, None, confidence=level, engine=engine)
-        self._searched: dict[str, str] = {}
+        self._searched: dict[tuple[str, str], str] = {}
         self._busy = Lock()
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class Rehearsal:
         axes = axes_of(columns, bins, ranges)
         with self._busy:
             asking = self._asking
-            asking.begin()
+            asking.begin(analyst)
             schema = supposed(asking.schema)
             publication(schema, asking.engine, axes, where, epsilon=epsilon)
             coarse = _coarser(axes)
@@ -164,12 +164,12 @@ class Rehearsal:
 
     def _answered(self, question: Question, wanted: Wanted, who: str) -> Record:
         asking = self._asking
-        asking.begin()
+        asking.begin(who)
         answering = Answering(asking.engine)
         if asking.read(question).rollup:
             plan = asking.plan(question)
             return self._played(rolling(asking.schema, asking.engine, plan, wanted), who)
-        plan = self._ready(question, answering)
+        plan = self._ready(question, answering, who)
         target = wanted(plan, asking.schema)
         plan = replace(plan, epsilon=None, delta=None, rho=None)
         priced, statement = asking.priced(plan, target)
@@ -193,11 +193,11 @@ class Rehearsal:
         played = replace(release, notes=(NOTE, *release.notes))
         return made_record(self._asking, played, charged, claim, version=0)
 
-    def _ready(self, question: Question, answering: Answering) -> Plan:
-        """The plan, after what it needs and has to be found was found."""
+    def _ready(self, question: Question, answering: Answering, who: str) -> Plan:
+        """The plan, after what it needs and has to be found was found, for each asker anew."""
         asking = self._asking
         while (search := asking.search(question)) is not None:
-            key = asking.search_key(search)
+            key = who, asking.search_key(search)
             if key not in self._searched:
                 text = asking.searched(search, answering, system_source())
                 nothing = "nothing" in json.loads(text)

@@ -1,4 +1,5 @@
-"""A small memory of what was decided for questions; bounded, and public like the questions.
+"""A small memory of what was decided for questions, bounded. Whoever shares one can tell from the
+time of an answer what others have asked.
 
 Tested by tests/query/test_recent.py
 """

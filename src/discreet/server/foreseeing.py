@@ -17,6 +17,7 @@ from itertools import pairwise, product
 from typing import Any
 
 from discreet.curator.access import Credential
+from discreet.curator.claims import OWNER
 from discreet.curator.ledger.amounts import Accounting, Amount, cost_of
 from discreet.curator.published import Published
 from discreet.curator.record import Record
@@ -79,7 +80,7 @@ def foreseen_publication(
     """
     service.reads_axes(who, columns, place, where=where, **axes)
     with service.published_part(who, place) as (curator, at):
-        analyst = service.asker(who, curator.policy) or None
+        analyst = service.analyst(who, curator.policy)
         name, policy = str(at["dataset"]), curator.policy
         count = curator.query(name, block=at["block"]).count(name="n")
         if where is not None:
@@ -88,7 +89,9 @@ def foreseen_publication(
         rehearsal = service.rehearsal(curator, name)
     dataset = policy.datasets[name]
     accounting = policy.families[dataset.family].accounting
-    played = rehearsal.publish(columns, block=at["block"], epsilon=epsilon, where=where, **axes)
+    played = rehearsal.publish(
+        columns, analyst=analyst or OWNER, block=at["block"], epsilon=epsilon, where=where, **axes
+    )
     made = Published.of(played.release)
     widths = _widths(made)
     loss = PureLoss(epsilon=epsilon_of(epsilon), neighbours=dataset.unit.neighbours)

@@ -76,16 +76,16 @@ class Holding:
 
     def __init__(self, policy: Policy, make: Callable[[Policy], Curator]) -> None:
         self.policy = policy
-        self._free: list[Curator] = []
+        self._free: list[tuple[str, Curator]] = []  # by whom each was used last
         self._made = 0
         self._make, self._lock = make, threading.Lock()
         self._ended = False
 
     @contextmanager
-    def curator(self) -> Iterator[Curator]:
-        """A curator for this thread alone."""
+    def curator(self, who: str) -> Iterator[Curator]:
+        """A curator for this thread alone: the one that remembers most of somebody's questions."""
         with self._lock:
-            free = self._free.pop() if self._free else None
+            free = self._taken(who)
         found = free or self._make(self.policy)
         if free is None:
             with self._lock:
@@ -97,9 +97,15 @@ class Holding:
             with self._lock:  # not between `end` and what it lets go of
                 ended = self._ended
                 if not ended:
-                    self._free.append(found)
+                    self._free.append((who, found))
             if ended:
                 found.close()
+
+    def _taken(self, who: str) -> Curator | None:
+        """One that somebody used, the last one, or else the one that rests longest."""
+        places = range(len(self._free) - 1, -1, -1)
+        place = next((n for n in places if self._free[n][0] == who), 0)
+        return self._free.pop(place)[1] if self._free else None
 
     def warm(self, workers: int) -> None:
         """Open all data before anybody asks, once for each worker."""
@@ -111,14 +117,14 @@ class Holding:
                         made.query(name, block=block)
             with self._lock:
                 self._made += 1
-                self._free.append(made)
+                self._free.append(("", made))
 
     def end(self) -> None:
         """Let go of the data: at once, or when the last question is answered."""
         with self._lock:
             self._ended = True
             free, self._free = self._free, []
-        for one in free:
+        for _, one in free:
             one.close()
 
 
@@ -252,6 +258,10 @@ class Service:
             case _:
                 raise Problem("forbidden", "an auditor asks no questions; nothing was charged")
 
+    def analyst(self, who: Credential, policy: Policy) -> str | None:
+        """The same, as a curator is told it: None for the owner."""
+        return self.asker(who, policy) or None
+
     def datasets(self, who: Credential, policy: Policy | None = None) -> dict[str, Dataset]:
         """The datasets that are there for somebody."""
         policy = policy or self.policy
@@ -301,7 +311,7 @@ class Service:
         if dataset is None:
             dataset = named_dataset(question, seen)
         _there(seen, dataset)
-        with holding.curator() as curator:
+        with holding.curator(who.person.name) as curator:
             where = {"dataset": dataset, "block": block}
             try:
                 curator.query(dataset, block=block)  # opened, if it was not yet
@@ -314,15 +324,14 @@ class Service:
     def reads(self, who: Credential, question: str, where: dict[str, Any]) -> Plan:
         """A question as it is understood; refused where it cannot be, from the policy alone."""
         with self.part(who, question, where.get("dataset"), where.get("block")) as (curator, at):
-            self.asker(who, curator.policy)
-            return curator.reads(question, **at)
+            return curator.reads(question, **at, analyst=self.analyst(who, curator.policy))
 
     def reads_axes(
         self, who: Credential, columns: Sequence[str], place: Mapping[str, Any], **said: Any
     ) -> None:
         """Refuse a publication that cannot be understood, from the policy alone."""
         with self.published_part(who, place) as (curator, at):
-            analyst = self.asker(who, curator.policy) or None
+            analyst = self.analyst(who, curator.policy)
             schema = curator.declared(at["dataset"], block=at["block"], analyst=analyst)
             counted(schema, axes_of(columns, said["bins"], said["ranges"]), said["where"])
 
@@ -347,11 +356,10 @@ class Service:
             wanted: price, key and the other words of `Curator.ask`.
         """
         with self.part(who, question, where.get("dataset"), where.get("block")) as (curator, at):
-            asker = self.asker(who, curator.policy)
-            curator.reads(question, **at)
+            analyst = self.analyst(who, curator.policy)
+            curator.reads(question, **at, analyst=analyst)
             read()
             curator.pace = pace
-            analyst = None if asker == OWNER else asker
             record = yield from curator.steps(question, analyst=analyst, **at, **wanted)
             groups = _groups(curator, question, {**at, "analyst": analyst})
         return self.shown(who, record), len(record.release) if groups is None else groups
@@ -365,9 +373,8 @@ class Service:
         These are the rows of its table, and as many as the measurements of its cells may need.
         """
         with self.published_part(who, place) as (curator, at):
-            asker = self.asker(who, curator.policy)
+            analyst = self.analyst(who, curator.policy)
             curator.pace = pace
-            analyst = None if asker == OWNER else asker
             record = curator.publish(columns, analyst=analyst, **at, **wanted)
         cells = min(math.prod(wanted["bins"]), _PADDED_CELLS)
         return self.shown(who, record), len(record.release) + -(-cells // _CELLS_OF_A_ROW)
@@ -391,7 +398,9 @@ class Service:
         """The same question on made-up rows; free, and nothing is read."""
         with self.part(who, question, where.get("dataset"), where.get("block")) as (curator, at):
             rehearsal = self.rehearsal(curator, str(at["dataset"]))
-        return self.shown(who, rehearsal.ask(question, block=at["block"], **wanted))
+            asker = self.asker(who, curator.policy)
+        played = rehearsal.ask(question, analyst=asker, block=at["block"], **wanted)
+        return self.shown(who, played)
 
     def rehearsal(self, curator: Curator, name: str) -> Rehearsal:
         """A dataset's made-up rows, which are made once."""

@@ -87,6 +87,14 @@ def test_an_equal_answer_comes_first_and_an_own_one_before_it(ledger, either):
     verified(ledger)
 
 
+def test_where_answers_are_public_the_best_serves(ledger, either):
+    for key, size in (("a", 1), ("b", 3), ("c", 2)):
+        ask(ledger, either, sized(key, size))
+    found = ledger.reserve(sized("d", 1, analyst="bob")._replace(public=True))
+    assert isinstance(found, Done)
+    assert ledger.entries()[found.seq - 1].values()["of"] == "b"
+
+
 def test_of_one_noise_an_analyst_is_given_one_answer(ledger, either):
     ask(ledger, either, sized("a", 5))
     ask(ledger, either, sized("b", 1, analyst="bob", finer=["a"]))

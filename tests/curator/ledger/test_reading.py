@@ -141,3 +141,24 @@ def test_what_others_ask_shows_in_nobodys_time_in_postgres(postgres_places):
     for look in looks:
         assert look["Index Name"] == "discreet_entry_canon"
         assert all(f"({name} = " in look["Index Cond"] for name in ("canon", "kind", "analyst"))
+
+
+@pytest.mark.parametrize("wrong", ["'abc'", "1e30", "x'00'"])
+def test_a_size_that_was_changed_is_found(place, wrong):
+    with place.new() as ledger:
+        ask(ledger, place, claim("a", analyst="ann"))
+        ledger._database._raw.execute(f"UPDATE discreet_entry SET size = {wrong} WHERE key = 'a'")
+        for who in ("ann", None):
+            with pytest.raises(LedgerError, match="size of a question cannot be read"):
+                ledger.best("a", who)
+
+
+def test_what_was_paid_for_also_points_at_an_answer_of_others(place):
+    """An asker whose only earlier answers are such has earlier answers."""
+    with place.new() as ledger:
+        ask(ledger, place, claim("a", canon="q", analyst="bob"))
+        ask(ledger, place, claim("b", canon="q", analyst="ann"))
+        assert ledger.entries()[-2].kind == "hit"
+        later = ledger.reserve(claim("c", canon="q", analyst="ann", size=3 * UNIT))
+        assert [one.key for one in ledger.paid("q", "ann", before=later.seq)] == ["b"]
+        assert ledger.paid("q", "eve", before=later.seq) == []

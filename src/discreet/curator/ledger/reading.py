@@ -82,7 +82,12 @@ class Reading(ABC):
             if analyst is None
             else self.glance(BEST_OF, asked=canon, who=analyst)
         )
-        sizes = [int(size) for row in rows for size in row if size is not None]
+        sizes = [size for row in rows for size in row if size is not None]
+        if any(type(size) is not int for size in sizes):
+            raise LedgerError(
+                "the size of a question cannot be read: it was changed. Put a backup back; nothing "
+                "was charged"
+            )
         return max(sizes, default=None)
 
     def paid(self, canon: str, analyst: str, *, before: int) -> list[Done]:

@@ -55,7 +55,7 @@ def explain(question: Question, who: Askers, request: Request) -> dict[str, Any]
     """What a question would cost, and how far off each number would be; free."""
     service = service_of(request)
     with service.part(who, question.question, **question.where()) as (curator, at):
-        mine = {**at, "analyst": service.asker(who, curator.policy) or None}
+        mine = {**at, "analyst": service.analyst(who, curator.policy)}
         wanted = {**mine, "search_again": question.search_again}
         told = foreseen(
             curator, question.question, question.price(),
@@ -106,7 +106,7 @@ def errors(question: Errors, who: Askers, request: Request) -> dict[str, Any]:
     """
     service = service_of(request)
     with service.part(who, question.question, **question.where()) as (curator, at):
-        mine = {**at, "analyst": service.asker(who, curator.policy) or None}
+        mine = {**at, "analyst": service.analyst(who, curator.policy)}
         wanted = {**mine, "search_again": question.search_again}
         missing = [one.name for one in curator.to_find(question.question, **wanted)]
         unit, told_at = _told_at(question, curator.plan(question.question, **mine))
