@@ -26,6 +26,7 @@ from discreet.curator.ledger.usual import TEMPORARY
 from discreet.noise.source import new_key
 
 NUMBER, TURNS = 100, 21
+_NOBODY_ASKED = "AND NOT EXISTS (SELECT 1 FROM discreet_entry WHERE canon = NEW.canon)"
 
 
 class Flat:
@@ -35,12 +36,16 @@ class Flat:
         path: of a new ledger.
         anchored: whether the head file is locked and written.
         said: whether what is written is hashed and put together; made up otherwise.
+        indexed: whether keys and equal questions can be found; no ledger can do without.
     """
 
-    def __init__(self, path, *, anchored=False, said=False):
+    def __init__(self, path, *, anchored=False, said=False, indexed=True):
         self._db = opened(path, "synchronous = FULL").cursor()
+        if not indexed:
+            self._db.execute("DROP INDEX discreet_entry_key")
+            self._db.execute("DROP INDEX discreet_entry_canon")
         for text in TEMPORARY:
-            self._db.execute(text)
+            self._db.execute(text if indexed else text.replace(_NOBODY_ASKED, ""))
         (self._policy,) = self._db.execute("SELECT policy FROM discreet_ledger").fetchone()
         last = "SELECT seq, hash FROM discreet_entry ORDER BY seq DESC LIMIT 1"
         self._head = Head(*self._db.execute(last).fetchone())
@@ -129,4 +134,7 @@ STEPS = {
     "the ledger's two statements, with made-up values": {},
     "and the head file, locked and written": {"anchored": True},
     "and all that is hashed and said, by one flat function": {"anchored": True, "said": True},
-}
+    "the same, if no key and no equal question could be found": {
+        "anchored": True, "said": True, "indexed": False,
+    },
+}  # fmt: skip

@@ -190,7 +190,9 @@ _by_canon = Index(
 )  # fmt: skip
 """In the order of its use. Those that were answered from the data stand apart from those that point
 at one of them, which may be any number. And an analyst's stand apart from those of others: what she
-has been given is found without a look at theirs, which would show in the time that it takes.
+has been given is found without a look at theirs, which would show in the time that it takes. (A
+charge itself, whose answer leaves at its deadline, looks at all prices at which a question was
+answered: with 3,000 of them it takes 0.2 ms more.)
 """
 _LOST: Any = entry.c.kind == "lost"
 _restored = Index("discreet_entry_lost", entry.c.seq, sqlite_where=_LOST)
