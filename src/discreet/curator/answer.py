@@ -19,7 +19,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -32,6 +31,7 @@ from discreet.query.price import Measured, Noise, Priced
 from discreet.query.reading import Estimate, reader
 from discreet.query.request import Cells
 from discreet.query.schema import PerPerson, PerRow
+from discreet.remembered import remembered
 
 __all__ = [
     "Answered",
@@ -317,7 +317,7 @@ def draws(noise: Noise, size: int, source: Source) -> list[int]:
     return drawn
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _is_wide(noise: Noise) -> bool:
     """Whether noise may be too large for machine integers: the law says, and it is public."""
     return noise.variance >= float(_VECTOR) ** 2

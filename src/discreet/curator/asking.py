@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -75,21 +76,28 @@ class Desk:
     Nobody else's questions are answered sooner for it, so that nobody learns from the time of what
     is free whether somebody else has asked the same.
 
+    Args:
+        schema: what is declared. A desk has a copy of its own: engines and memories know a
+            declaration by which object it is, so that what they keep is the asker's alone.
+
     Attributes:
         began: under what is declared.
         under: under what was found besides, by what that is.
+        if_found: what is declared, as if all that is to be found had been found.
         read: questions as if all had been found; by
         reading: what reads them so.
         next: what has to be found next, by question and what was found before it.
     """
 
-    __slots__ = ("began", "next", "read", "reading", "under")
+    __slots__ = ("began", "if_found", "next", "read", "reading", "under")
 
-    def __init__(self, declared: Schema, if_found: Schema) -> None:
+    def __init__(self, schema: Schema) -> None:
+        declared = replace(schema)
         self.began = Memory(declared)
         self.under: dict[tuple[_Taken, ...], Memory] = {}
+        self.if_found = supposed(declared)
         self.read: Recent[str, Plan] = Recent()
-        self.reading = Reader(if_found)
+        self.reading = Reader(self.if_found)
         self.next: Recent[tuple[str, tuple[_Taken, ...]], tuple[Search | None]] = Recent()
 
     def declared(self, taken: tuple[_Taken, ...], how: Callable[[], Schema]) -> Memory:
@@ -154,6 +162,12 @@ class Asking(Questions):
         self.canon: list[str] = []
         self.paid: list[tuple[str, Amount]] = []
         self.nothing = False
+        self._who = ""  # the owner, until somebody else asks
+
+    @property
+    def declared(self) -> Schema:
+        """What the policy declares; `schema` has what was found besides."""
+        return self._base
 
     @property
     def engine(self) -> Engine:
@@ -192,9 +206,9 @@ class Asking(Questions):
 
     def _base_on(self, schema: Schema) -> None:
         """Begin every question with this declaration."""
-        self._base, self._if_found = schema, supposed(schema)
+        self._base = schema
         self._desks: dict[str, Desk] = {}
-        self._desk, self._who = Desk(schema, self._if_found), ""
+        self._desk = Desk(schema)  # nobody's
         self._taken: tuple[_Taken, ...] | None = None  # of this declaration: until it is begun with
 
     def _as_agreed(self) -> None:
@@ -243,7 +257,7 @@ class Asking(Questions):
             who: asks, and is remembered apart from all others; None for whoever asked before.
         """
         self._who = self._who if who is None else who
-        desk = self._desks.pop(self._who, None) or Desk(self._base, self._if_found)
+        desk = self._desks.pop(self._who, None) or Desk(self._base)
         if len(self._desks) >= _MOST_DESKS:
             del self._desks[next(iter(self._desks))]
         self._desk = self._desks[self._who] = desk  # the last one now
@@ -255,24 +269,25 @@ class Asking(Questions):
     def supposed(self, question: Question, wanted: Wanted) -> Priced:
         """The question at its price, as if all had been found: refused before a search is paid."""
         plan = self.read(question)
-        target = wanted(plan, self._if_found)
-        if self._if_found is self.schema:  # as it will be asked
+        schema = self._desk.if_found
+        target = wanted(plan, schema)
+        if schema is self.schema:  # as it will be asked
             return self.priced(unpriced(plan), target)[0]
-        return priced(plan, self._if_found, target)
+        return priced(plan, schema, target)
 
     def read(self, question: Question) -> Plan:
         """The question as if all had been found; read once, however often it is needed."""
-        if self._if_found is self.schema:
+        at = self._desk
+        if at.if_found is self.schema:
             return self.plan(question)
         if not isinstance(question, str):
-            return plan_of(question, self._if_found)
-        at = self._desk
+            return plan_of(question, at.if_found)
         found = at.read.get(question)
         return found or at.read.keep(question, at.reading.plan(question))
 
     def search(self, question: Question) -> Search | None:
         """The next thing that has to be found for a question."""
-        if self._if_found is self.schema:  # there is nothing to be found
+        if self._desk.if_found is self.schema:  # there is nothing to be found
             return None
         if self._taken is None or not isinstance(question, str):
             return self._next_search(question)
@@ -281,7 +296,7 @@ class Asking(Questions):
         return (kept.keep(at, (self._next_search(question),)) if known is None else known)[0]
 
     def _next_search(self, question: Question) -> Search | None:
-        plan = self.read(question) if self.schema is self._base else None
+        plan = self.read(question) if self._memory is self._desk.began else None
         return next_search(question, self.schema, plan=plan)
 
     def search_key(self, search: Search) -> str:
@@ -320,8 +335,9 @@ class Asking(Questions):
         if self._taken is None:
             self._declare(Memory(search.applied(before, chosen)))
             return
-        self._taken = (*self._taken, (search.column, chosen))
-        self._declare(self._desk.declared(self._taken, lambda: search.applied(before, chosen)))
+        taken = (*self._taken, (search.column, chosen))
+        self._declare(self._desk.declared(taken, lambda: search.applied(before, chosen)))
+        self._taken = taken
 
 
 def priced_at(

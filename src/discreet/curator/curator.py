@@ -150,7 +150,7 @@ class Curator(Settling, Free, Publications):
     def query(self, dataset: str | None = None, *, block: str | None = None) -> Query:
         """Begin a question in the fluent form; hand it to `ask`."""
         name = dataset or only_dataset(self.policy.datasets)
-        return Query(self._part(name, block, None).schema)
+        return Query(self._opened(name, block).declared)
 
     def reads(self, question: Question, /, *, dataset: str | None = None,
               block: str | None = None, analyst: str | None = None) -> Plan:  # fmt: skip
@@ -385,6 +385,11 @@ class Curator(Settling, Free, Publications):
         return self._part(dataset or named_dataset(question, self.policy.datasets), block, analyst)
 
     def _part(self, named: str, block: str | None, analyst: str | None) -> Asking:
+        part = self._opened(named, block)
+        part.begin(OWNER if analyst is None else analyst)
+        return part
+
+    def _opened(self, named: str, block: str | None) -> Asking:
         found = self._dataset(named)
         if block is not None and block not in found.blocks:
             known = ", ".join(found.blocks) or "none"
@@ -393,7 +398,6 @@ class Curator(Settling, Free, Publications):
         if part is None:
             level = self.policy.defaults.confidence
             part = self._parts[named, block] = Asking(found, block, confidence=level)
-        part.begin(OWNER if analyst is None else analyst)
         return part
 
     def _ready(

@@ -47,7 +47,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -63,6 +62,7 @@ from discreet.curator.values import Interval, Value, shortened, visible
 from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import rational
 from discreet.privacy.compose import sequential
+from discreet.remembered import remembered
 
 __all__ = ["between", "difference", "ratio", "rolled_up"]
 
@@ -255,7 +255,7 @@ def _made(release: Release, name: str, *, vouched: bool) -> _Made:
     return _Made(what, law[1], cells, scale, gap)
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _asked(sql: str, name: str) -> tuple[str, int, bool]:
     """What a column is, how many noisy cells it may be made of, whether noise chose the rows."""
     try:
@@ -327,7 +327,7 @@ def _half_width(made: _Made, numbers: int, risk: float) -> Fraction:
     return Fraction(made.scale * math.sqrt(2 * cells * math.log(2 / risk)) * (1 + 1e-9))
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _laplace_mean_beyond(cells: int, risk: float) -> float:
     """At least the mean of |sum of Laplace variables of scale 1| beyond its quantile: 3 above."""
     top = float(special.gammainccinv(cells, 1e-14))

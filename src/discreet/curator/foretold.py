@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 
 from discreet.curator.answer import public_groups
 from discreet.engines.base import Engine
@@ -26,6 +25,7 @@ from discreet.query.plan import Plan, PostGroup
 from discreet.query.price import Target
 from discreet.query.render import to_sql
 from discreet.query.schema import Schema
+from discreet.remembered import remembered
 
 __all__ = [
     "level_names",
@@ -73,7 +73,7 @@ def rollup_price(plan: Plan, schema: Schema, target: Target, confidence: Fractio
     return Price(str(terms.guarantee), confidence, sum(empty.groups.sizes), lines)
 
 
-@lru_cache(maxsize=4)
+@remembered(4)
 def _tree(plan: Plan) -> Nested:
     """The groups: the same at every price that is tried. Plans that are equal have as many."""
     return nested(public_groups(plan))

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Protocol
 
 from discreet.engines.base import Engine
@@ -26,6 +25,7 @@ from discreet.query.recent import Recent
 from discreet.query.render import to_sql
 from discreet.query.schema import Schema
 from discreet.query.sql import parse
+from discreet.remembered import remembered
 
 __all__ = [
     "NOTHING",
@@ -82,7 +82,7 @@ def target_of(plan: Plan, epsilon: Exact | None, delta: Exact | None, rho: Exact
     return Target(epsilon=epsilon, delta=delta, rho=rho)
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _of_epsilon(epsilon: str) -> Target:
     """A price that was read lately: most say an epsilon, as text."""
     return Target(epsilon=epsilon)

@@ -17,7 +17,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from discreet.curator.stored import as_line, in_one_line, read_json
 from discreet.errors import DiscreetError, ParameterError
 from discreet.exact import written
 from discreet.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, RandomDP, RenyiDP
+from discreet.remembered import remembered
 
 __all__ = ["REGISTRY", "SCHEMA", "Record"]
 
@@ -250,7 +250,7 @@ _WHO = _TOLD[_TOLD.index("analyst") :]
 _where, _who = attrgetter(*_WHERE), attrgetter(*_WHO)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _pieces(names: tuple[str, ...], values: tuple[str | int | None, ...]) -> str:
     """A part of the line of a record that many records share."""
     return in_one_line(dict(zip(names, values, strict=True)))[1:-1]

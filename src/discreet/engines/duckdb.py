@@ -55,7 +55,7 @@ _MADE: dict[Storage, str] = {
     "timestamp": "TIMESTAMP", "other": "VARCHAR",
 }  # fmt: skip
 _REPLACED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "UHUGEINT")
-_REMEMBERED = 8
+_REMEMBERED = 32
 """So many declarations of the same table are remembered; then all are forgotten."""
 _OF_KEPT = "(of kept rows)"
 """Stands for a statement over the rows that are kept."""

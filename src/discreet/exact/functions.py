@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 
 from discreet.exact.interval import UNDERFLOW, Interval
+from discreet.remembered import remembered
 
 __all__ = ["exp", "gauss_integral", "log", "pi", "sqrt"]
 
@@ -81,7 +81,7 @@ def _exp_small(r: int, w: int) -> tuple[int, int]:
     return lower, upper
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _ln2(w: int) -> tuple[int, int]:
     return _atanh_twice((1 << w) // 3, -(-(1 << w) // 3), w)
 
@@ -148,7 +148,7 @@ def sqrt(x: Fraction | int, bits: int) -> Interval:
     return Interval(Fraction(root, scale), Fraction(root + (not exact), scale))
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def pi(bits: int) -> Interval:
     """Enclose pi with absolute width at most 2^-bits, by Machin's formula.
 

@@ -19,9 +19,9 @@ import numbers
 import re
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
 
 from discreet.errors import ParameterError
+from discreet.remembered import remembered
 
 __all__ = ["Exact", "positive", "probability", "rational", "shown", "whole", "written"]
 
@@ -93,14 +93,14 @@ def whole(
     return int(number)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _from_float(value: float, name: str) -> Fraction:
     if not math.isfinite(value):
         raise ParameterError(name, value, "must be a finite number")
     return Fraction(repr(float(value)))
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _from_text(text: str, name: str) -> Fraction:
     cleaned = text.strip()
     decimal = _DECIMAL.fullmatch(cleaned)
@@ -158,7 +158,7 @@ _SHORT = 8
 """A decimal of so many characters is easier to read than a shorter fraction: 0.25, not 1/4."""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def shown(number: Fraction) -> str:
     """A rational as a person would write it: exactly where that is short, else with 'about'.
 

@@ -41,13 +41,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 
 from discreet.exact import Interval, certify, exp, gauss_integral, pi, sqrt
 from discreet.exact.interval import round_down, round_up
 from discreet.noise.gaussian import SMALLEST, DiscreteGaussian, theta
 from discreet.noise.law import smallest
 from discreet.privacy.convert import largest_rho, zcdp_delta_upper
+from discreet.remembered import remembered
 
 __all__ = [
     "continuous_delta",
@@ -121,7 +122,7 @@ def crossing(holds: Callable[[Fraction], bool], low: Fraction, high: Fraction) -
     return high
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def least_variance(move: int, epsilon: Fraction, delta: Fraction) -> Fraction:
     """The least v for which Theorem 1 gives (epsilon, delta), to one part in 2^15.
 
@@ -154,7 +155,7 @@ def rounding_terms(s_squared: Fraction, changes: int) -> tuple[Fraction, Fractio
     return round_up(2 * changes * z / (1 - z), 64), exp(round_up(changes * z, 64), 64).upper
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def least_variance_for_many(
     changes: int, distance_squared: Fraction, epsilon: Fraction, delta: Fraction
 ) -> Fraction:

@@ -53,7 +53,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -69,6 +69,7 @@ from discreet.noise.source import Source, system_source
 from discreet.noise.table import CHUNK
 from discreet.privacy.guarantee import ApproxDP, Neighbours, delta_of, epsilon_of, neighbours_of
 from discreet.privacy.loss import ApproxLoss
+from discreet.remembered import remembered
 
 __all__ = ["LARGEST_TABLE", "SelectKeys"]
 
@@ -359,7 +360,7 @@ class _Rule:
         return Outcomes((None, *shown), masses)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _rule(epsilon: Fraction, delta: Fraction) -> _Rule:
     """The decision at a price; refused where its table would be too long."""
     threshold = _threshold(epsilon, delta)

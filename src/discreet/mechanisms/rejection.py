@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from discreet.noise.geometric import TwoSidedGeometric
 from discreet.noise.sampler import HIGHEST, LOWEST, Sampler, fitting, one_sided, two_sided
 from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
+from discreet.remembered import remembered
 
 __all__ = ["RejectionGeometric", "conditioned_loss"]
 
@@ -53,7 +53,7 @@ def conditioned_loss(rate: Fraction, size: int, bits: int = 64) -> Interval:
     return certify(formula, bits)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def exact_rate(epsilon: Fraction, size: int) -> Fraction:
     """The largest rate of the form epsilon k/2^40 whose loss is certainly at most epsilon."""
     low, high = 0, 1 << _STEP

@@ -41,7 +41,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import product
 from math import comb
 from threading import Lock
@@ -61,6 +61,7 @@ from discreet.noise.sampler import Sampler, one_sided
 from discreet.noise.source import Source, system_source
 from discreet.noise.table import CHUNK
 from discreet.privacy.guarantee import Neighbours, epsilon_of, neighbours_of
+from discreet.remembered import remembered
 
 __all__ = ["AboveThreshold", "Stream"]
 
@@ -368,14 +369,14 @@ def _geometric_sum(rate: Fraction, terms: int | None, w: int) -> Interval:
     return whole_sum if terms is None else whole_sum * (1 - exp(-rate * terms, w))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _difference_of_means(first: Geometric, second: Geometric) -> int:
     """The mean of the first less that of the second, rounded."""
     difference = first.mean_bounds() - second.mean_bounds()
     return round((difference.lower + difference.upper) / 2)
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _share(reach: int) -> Fraction:
     """The threshold's share 1/(1 + reach^(2/3)) of epsilon, the power rounded to hundredths."""
 

@@ -27,7 +27,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms.base import half_width
 from discreet.noise.geometric import TwoSidedGeometric
+from discreet.remembered import remembered
 
 __all__ = ["geometric_variance", "geometric_width", "laplace_error", "laplace_sum"]
 
@@ -55,7 +55,7 @@ _FADED = 50.0
 """Points of the integral whose height is exp of this below the highest are left out."""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def laplace_sum(
     scales: tuple[float, ...], risk: float, times: tuple[int, ...] | None = None
 ) -> float:
@@ -127,7 +127,7 @@ def _crossing(tail: _Tail, risk: float, low: float, high: float) -> float:
     return high
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def geometric_variance(rate: Fraction) -> float:
     """The variance of two-sided geometric noise at a rate, from its exact law."""
     return TwoSidedGeometric(rate).variance
@@ -183,7 +183,7 @@ def laplace_error(scales: Array, counts: Array | None = None) -> float:
     return largest * _laplace_error(*_rounded_up(np.asarray(scales) / largest, often))
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _laplace_error(scales: tuple[float, ...], times: tuple[int, ...]) -> float:
     """The same where the largest scale is 1, in units of the sum's spread: by midpoints, with a
     tail of 1/u^2 beyond them.

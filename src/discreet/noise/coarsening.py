@@ -30,14 +30,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 from discreet.exact import Interval, exp
 from discreet.noise.geometric import TwoSidedGeometric, power
 from discreet.noise.law import Law
 from discreet.noise.sampler import Sampler, two_sided
 from discreet.noise.source import Source
-from discreet.noise.table import KEPT, Array, Inversion, inversion
+from discreet.noise.table import APART, KEPT, Array, Inversion, inversion
+from discreet.remembered import remembered
 
 __all__ = ["DifferenceCoin", "GeometricDifference", "difference"]
 
@@ -142,7 +142,7 @@ class _Difference(Sampler):
         return found
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT, apart=APART)
 def difference(fine: Fraction, coarse: Fraction) -> Sampler:
     """Draws of D."""
     return _Difference(inversion(DifferenceCoin(fine, coarse)), two_sided(coarse))

@@ -29,11 +29,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 from discreet.exact import Interval, exp
 from discreet.noise.law import Law, scaled_ends
 from discreet.noise.source import Source
+from discreet.remembered import remembered
 
 __all__ = ["FixedWords", "FixedWordsLaw"]
 
@@ -101,7 +101,7 @@ class FixedWords:
         return FixedWordsLaw(self, at)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _all_sides(rate: Fraction, size: int, scale: int) -> tuple[int, ...]:
     """All that a draw may need, where the range is short; nothing where it is long.
 
@@ -135,13 +135,13 @@ def _side(rate: Fraction, distance: int, length: int, scale: int) -> int:
         w *= 2
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _powers(rate: Fraction, length: int, w: int) -> tuple[tuple[int, int], ...]:
     """Bounds of exp(-rate 2^i) 2^w for i = 0 .. length - 1."""
     return tuple(scaled_ends(exp(-rate * (1 << bit), w), w) for bit in range(max(length, 1)))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _floor_weight(rate: Fraction) -> int:
     w = 64 + max(0, rate.denominator.bit_length() - rate.numerator.bit_length())
     a = exp(-rate, w)

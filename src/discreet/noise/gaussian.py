@@ -28,13 +28,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import islice
 
 from discreet.errors import ParameterError, UnsupportedError
 from discreet.exact import Interval, exp, gauss_integral, pi, sqrt
 from discreet.exact.interval import UNDERFLOW
 from discreet.noise.law import Law, scaled_ends
+from discreet.remembered import remembered
 
 __all__ = ["BlockedGaussian", "DiscreteGaussian"]
 
@@ -88,7 +88,7 @@ def theta(rate: Interval, power: int, w: int) -> Interval:
     return total + Interval(Fraction(0), rest)
 
 
-@lru_cache(maxsize=512)
+@remembered(512)
 def normaliser(v: Fraction, w: int) -> Interval:
     """Z, by Poisson summation for v >= 1 and by definition for v < 1."""
     if v < 1:
@@ -104,7 +104,7 @@ def _dual(v: Fraction, power: int, w: int) -> Interval:
     return theta(2 * v * pi(w + 8) * pi(w + 8), power, w)
 
 
-@lru_cache(maxsize=16)
+@remembered(16)
 def bernoulli_terms(count: int) -> tuple[Fraction, ...]:
     """b_m = B_2m/(2m)! for m = 1 .. count, from the tangent numbers T_m.
 
@@ -187,7 +187,7 @@ def smooth_sum(v: Fraction, k: int, order: int, p: int, w: int, *, deep: bool = 
     return integral - here * (Fraction(1, 2) - terms)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _half_integral(v: Fraction, w: int) -> Interval:
     return root(v * pi(w) / 2, w)
 

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from discreet.errors import ParameterError
 from discreet.noise.gaussian_sampler import is_kept
 from discreet.noise.sampler import one_sided
 from discreet.noise.source import Source
+from discreet.remembered import remembered
 
 __all__ = ["MOST", "Gaussians", "gaussians"]
 
@@ -108,7 +108,7 @@ class Gaussians:
         return kept
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def gaussians(variance: Fraction) -> Gaussians:
     """Draws of variance V/k; the same object for the same V."""
     return Gaussians(variance)

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -35,7 +34,8 @@ from discreet.noise.gaussian import BlockedGaussian, DiscreteGaussian
 from discreet.noise.law import scaled_ends
 from discreet.noise.sampler import Sampler, TableSampler
 from discreet.noise.source import Source
-from discreet.noise.table import KEPT, Array, inversion
+from discreet.noise.table import APART, KEPT, Array, inversion
+from discreet.remembered import remembered
 
 __all__ = ["Blocks", "Squeeze", "gaussian", "is_kept"]
 
@@ -44,7 +44,7 @@ _WIDEST = 24  # bits of a block up to which the squeeze fits 64-bit integers
 _FARTHEST = 1 << 12  # blocks up to which it does; the table ends before, so only ties lie beyond
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT, apart=APART)
 def gaussian(sigma_squared: Fraction) -> Sampler:
     """Draws with P(Y = k) proportional to exp(-k^2/(2 sigma_squared)) on all integers."""
     if sigma_squared <= _DIRECT:

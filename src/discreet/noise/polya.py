@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -43,7 +43,8 @@ from discreet.noise.law import Law, scaled_ends
 from discreet.noise.reference import repeated
 from discreet.noise.sampler import Sampler
 from discreet.noise.source import Source
-from discreet.noise.table import KEPT, Array, Inversion, inversion
+from discreet.noise.table import APART, KEPT, Array, Inversion, inversion
+from discreet.remembered import remembered
 
 __all__ = [
     "Logarithmic",
@@ -395,13 +396,13 @@ class _Difference(Sampler):
         return difference
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT, apart=APART)
 def polya(rate: Fraction, shape: Fraction) -> Sampler:
     """Draws of Polya's law of this shape."""
     return _Clusters(rate, inversion(Poisson(rate, shape)))
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT, apart=APART)
 def polya_difference(rate: Fraction, shape: Fraction) -> Sampler:
     """Draws of the difference of two values of Polya's law."""
     return _Difference(polya(rate, shape))

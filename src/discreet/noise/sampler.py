@@ -11,14 +11,14 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
 from discreet.errors import RangeError
 from discreet.noise.geometric import BlockedGeometric, Geometric, TruncatedGeometric
 from discreet.noise.source import Source
-from discreet.noise.table import CHUNK, KEPT, Array, Inversion, inversion
+from discreet.noise.table import APART, CHUNK, KEPT, Array, Inversion, inversion
+from discreet.remembered import remembered
 
 __all__ = [
     "HIGHEST", "LOWEST", "Sampler", "Shared", "TableSampler", "fitting", "one_sided", "two_sided",
@@ -200,7 +200,7 @@ def _digits(rate: Fraction) -> tuple[int, list[Inversion]]:
     return size, digits
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT, apart=APART)
 def two_sided(rate: Fraction) -> Sampler:
     """Draws with P(Z = k) proportional to exp(-rate |k|) on all integers."""
     size, digits = _digits(rate)
@@ -208,7 +208,7 @@ def two_sided(rate: Fraction) -> Sampler:
     return _Digits(top, digits, signed=True) if digits else TableSampler(top)
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT, apart=APART)
 def one_sided(rate: Fraction) -> Sampler:
     """Draws with P(G = k) proportional to exp(-rate k) on k >= 0."""
     size, digits = _digits(rate)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
@@ -24,7 +23,8 @@ from discreet.noise.geometric import power, powers
 from discreet.noise.law import Law, scaled_ends
 from discreet.noise.sampler import Sampler, TableSampler, one_sided
 from discreet.noise.source import Source
-from discreet.noise.table import KEPT, Array, inversion
+from discreet.noise.table import APART, KEPT, Array, inversion
+from discreet.remembered import remembered
 
 __all__ = ["IntegerStaircase", "best_inner", "staircase"]
 
@@ -129,7 +129,7 @@ def _power_sum(n: int, degree: int) -> int:
     return (n, n * (n - 1) // 2, (n - 1) * n * (2 * n - 1) // 6)[degree]
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def best_inner(rate: Fraction, width: int) -> int:
     """The inner width with the least variance (to the accuracy of 64-bit arithmetic).
 
@@ -242,7 +242,7 @@ def below_each(sizes: Array, source: Source) -> Array:
     return out
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT, apart=APART)
 def staircase(law: IntegerStaircase) -> Sampler:
     """Draws from an integer staircase at any width and rate: by one table where it is short."""
     reach = 2 * law.width * (45 / law.rate + 2)  # e^-45 < 2^-64: where the table ends

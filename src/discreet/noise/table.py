@@ -24,7 +24,6 @@ through every word there is.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from discreet.noise.law import Law, smallest
 from discreet.noise.source import Source
+from discreet.remembered import remembered
 
 __all__ = ["Inversion", "inversion"]
 
@@ -39,6 +39,8 @@ CHUNK = 1 << 17
 """Draws made at a time, so that all buffers stay in the processor's cache."""
 KEPT = 128
 """So many tables, and samplers, are kept: each takes up to a megabyte, a sampler up to four."""
+APART = 4
+"""So many of them are kept for one asker alone."""
 
 Array = NDArray[Any]
 
@@ -200,7 +202,7 @@ def _smallest_type(low: int, high: int) -> Any:
     return np.int64
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT, apart=APART)
 def inversion(law: Law) -> Inversion:
     """The table of a law, built once."""
     return Inversion(law)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 from discreet.errors import DiscreetError, ParameterError
 from discreet.exact import Exact, exp, log, positive, probability, rational, shown, whole
 from discreet.exact.interval import round_up
 from discreet.privacy.loss import HasLoss
+from discreet.remembered import remembered
 
 __all__ = ["Accuracy", "error_of"]
 
@@ -90,7 +90,7 @@ def _distance(within: object, of: object) -> Fraction:
     return distance
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _each(confidence: Fraction, numbers: int) -> Fraction:
     """A p with p^numbers >= confidence, rounded up."""
     if numbers == 1:

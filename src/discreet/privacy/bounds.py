@@ -40,7 +40,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 from typing import assert_never
 
 from discreet.exact import Interval, certify, exp, log
@@ -59,6 +58,7 @@ from discreet.privacy.loss import (
     RangeLoss,
     ZCDPLoss,
 )
+from discreet.remembered import remembered
 
 __all__ = [
     "add_upper",
@@ -81,7 +81,7 @@ def add_upper(first: Fraction, second: Fraction) -> Fraction:
     return total if total.denominator.bit_length() <= LONGEST else round_up(total, LONGEST // 2)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def pure_upper(loss: Loss) -> Fraction | None:
     """An epsilon that the loss never exceeds but for its failure; None where there is none."""
     match loss:
@@ -108,7 +108,7 @@ def gamma_of(loss: Loss) -> Fraction:
     return loss.gamma if isinstance(loss, RandomLoss) else Fraction(0)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def rho_upper(loss: Loss) -> Fraction:
     """A rho, rounded up, with which the loss is zero-concentrated but for its failure."""
     match loss:
@@ -135,7 +135,7 @@ def rho_upper(loss: Loss) -> Fraction:
             assert_never(loss)
 
 
-@lru_cache(maxsize=65536)
+@remembered(65536)
 def renyi_upper(loss: Loss, order: Fraction) -> Fraction:
     """The Renyi divergence of this order, rounded up, but for the failure of the loss."""
     match loss:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import TypeVar
 
 from discreet.errors import InputTypeError, ParameterError, UnsupportedError
@@ -38,6 +38,7 @@ from discreet.privacy.guarantee import (
     delta_of,
     same_neighbours,
 )
+from discreet.remembered import remembered
 
 __all__ = [
     "as_replacement",
@@ -381,7 +382,7 @@ def _sampled(guarantee: Guarantee, rate: Fraction) -> Guarantee:
             raise _unknown("samples", "random", "a sample of random data is other random data")
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _amplified_upper(epsilon: Fraction, rate: Fraction) -> Fraction:
     """log(1 + rate (e^epsilon - 1)), rounded up, and never above epsilon."""
     if epsilon == 0:

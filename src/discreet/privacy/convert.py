@@ -46,10 +46,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 
 from discreet.exact import Interval, certify, exp, log
 from discreet.exact.interval import round_down, round_up
+from discreet.remembered import remembered
 
 __all__ = [
     "delta_upper",
@@ -67,7 +67,7 @@ _ONE = Fraction(1)
 _LEAST = Fraction(1, 10**400)
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def epsilon_upper(order: Fraction, divergence: Fraction, delta: Fraction) -> Fraction:
     """An epsilon, rounded up, at which this Renyi divergence gives (epsilon, delta); 0 or more."""
 
@@ -77,7 +77,7 @@ def epsilon_upper(order: Fraction, divergence: Fraction, delta: Fraction) -> Fra
     return max(certify(epsilon, _BITS, start=_WORKING).upper, Fraction(0))
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def delta_upper(order: Fraction, divergence: Fraction, epsilon: Fraction) -> Fraction:
     """A delta, rounded up, at which this Renyi divergence gives (epsilon, delta).
 
@@ -90,7 +90,7 @@ def delta_upper(order: Fraction, divergence: Fraction, epsilon: Fraction) -> Fra
     return min(max(exp(round_up(exponent.upper, w), _BITS).upper, _LEAST), _ONE)
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def largest_divergence(order: Fraction, epsilon: Fraction, delta: Fraction) -> Fraction | None:
     """The largest Renyi divergence at this order, rounded down, that gives (epsilon, delta).
 
@@ -104,7 +104,7 @@ def largest_divergence(order: Fraction, epsilon: Fraction, delta: Fraction) -> F
     return found if found > 0 else None
 
 
-@lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def zcdp_epsilon_upper(rho: Fraction, delta: Fraction) -> Fraction:
     """An epsilon, rounded up, at which rho-zCDP gives (epsilon, delta); 0 or more."""
     log_delta = log(delta, _WORKING)
@@ -112,14 +112,14 @@ def zcdp_epsilon_upper(rho: Fraction, delta: Fraction) -> Fraction:
     return epsilon_upper(order, order * rho, delta)
 
 
-@lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def zcdp_delta_upper(rho: Fraction, epsilon: Fraction) -> Fraction:
     """A delta, rounded up, at which rho-zCDP gives (epsilon, delta); 1 at most."""
     order = passing_order(lambda a: (2 * a - 1) * rho - epsilon + log_rest(a, _WORKING))
     return delta_upper(order, order * rho, epsilon)
 
 
-@lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho, rounded down, for which rho-zCDP gives (epsilon, delta)."""
     log_delta = log(delta, _WORKING)
@@ -135,7 +135,7 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     return round_down(divergence / order, _BITS)
 
 
-@lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def pure_rho_upper(epsilon: Fraction) -> Fraction:
     """The rho of whatever is epsilon-private, epsilon tanh(epsilon/2), rounded up (Theorem 3)."""
 
@@ -165,5 +165,5 @@ def log_rest(order: Fraction, w: int) -> Interval:
     return log(1 - 1 / order, w + int(order).bit_length())
 
 
-_rest = lru_cache(maxsize=1 << 12)(log_rest)  # the listed orders come back again and again
-_log = lru_cache(maxsize=1 << 12)(log)
+_rest = remembered(1 << 12)(log_rest)  # the listed orders come back again and again
+_log = remembered(1 << 12)(log)

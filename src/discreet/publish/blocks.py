@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from discreet.publish.consistency import Array, nonnegative, nonnegative_fit, rising_cells
+from discreet.remembered import remembered
 
 __all__ = ["Blocks", "Tree", "blocks_of", "obedient"]
 
@@ -57,7 +57,7 @@ class Blocks:
         return levels
 
 
-@lru_cache(maxsize=64)
+@remembered(64, apart=4)
 def blocks_of(shape: tuple[int, ...], branching: int) -> Blocks:
     """The tree of blocks over cells of this shape."""
     shapes, parents = [shape], []

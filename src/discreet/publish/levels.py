@@ -25,7 +25,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from discreet.privacy.guarantee import Neighbours
 from discreet.publish.blocks import Blocks, Tree, blocks_of, obedient
 from discreet.publish.consistency import tree_fit
 from discreet.publish.measured import Account, Array, Box, Linear, Measured, Noisy, Terms, counted
+from discreet.remembered import remembered
 
 __all__ = ["Hierarchy", "hb_branching", "hierarchy", "identity", "quadtree"]
 
@@ -219,7 +219,7 @@ def height(size: int, branching: int) -> int:
     return found
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def hb_branching(shape: tuple[int, ...]) -> int:
     """The branching of HB for cells of this shape: the rule at the top of this module.
 

@@ -43,7 +43,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
@@ -53,6 +52,7 @@ from discreet.noise.source import Source
 from discreet.privacy.guarantee import Neighbours
 from discreet.publish.measured import Account, Array, Terms, counted
 from discreet.publish.partition import Boxes, Partition, box_sums
+from discreet.remembered import remembered
 
 __all__ = ["Decisions", "privtree"]
 
@@ -78,7 +78,7 @@ class Decisions:
         return cls(rate, -(-deep.numerator // deep.denominator))
 
     @classmethod
-    @lru_cache(maxsize=256)
+    @remembered(256)
     def of(cls, share: Fraction, *, sensitivity: int, axes: int, depth: int) -> Decisions:
         """Those with the largest rate found for a share of epsilon, by certified bounds.
 

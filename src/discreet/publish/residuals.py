@@ -16,12 +16,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
 
 from discreet.publish.measured import Array
+from discreet.remembered import remembered
 
 __all__ = ["Columns", "Forms", "centred", "closure_of", "shares_of", "spread_of"]
 
@@ -135,7 +135,7 @@ def spread_of(sizes: tuple[int, ...], columns: Columns, part: Columns) -> float:
     return math.prod(1 - 1 / sizes[i] if i in part else sizes[i] ** -2.0 for i in columns)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def shares_of(
     sizes: tuple[int, ...], wanted: tuple[Columns, ...], *, pure: bool
 ) -> dict[Columns, Fraction]:

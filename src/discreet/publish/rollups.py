@@ -38,7 +38,7 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -51,6 +51,7 @@ from discreet.privacy.guarantee import Neighbours
 from discreet.publish.consistency import nonnegative, nonnegative_fit, tree_fit, whole_tree
 from discreet.publish.levels import Hierarchy, levels_measured
 from discreet.publish.measured import Account, Array, Linear, Noisy, Terms, counted
+from discreet.remembered import remembered
 
 __all__ = [
     "Counts",
@@ -351,7 +352,7 @@ def level_variances(sizes: Sequence[int], rates: Sequence[float]) -> list[float]
     return final[::-1]
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def least_shares(sizes: tuple[int, ...], unit: Fraction) -> tuple[Fraction, ...]:
     """The shares with the least mean variance over the levels, in parts of 1000; public.
 

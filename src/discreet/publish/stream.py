@@ -34,7 +34,6 @@ import math
 import os
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from threading import Lock
 from typing import Any, NoReturn
 
@@ -51,6 +50,7 @@ from discreet.privacy.guarantee import Neighbours, PureDP
 from discreet.privacy.loss import PureLoss
 from discreet.publish.consistency import tree_fit
 from discreet.publish.measured import Terms
+from discreet.remembered import remembered
 
 __all__ = ["Prefix", "RunningCount", "best_branching"]
 
@@ -59,7 +59,7 @@ UNBOUNDED_BRANCHING = 8
 LONGEST = 1 << 62
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def best_branching(horizon: int) -> int:
     """The branching with the least mean variance for so many steps: the rule of this module.
 
@@ -106,7 +106,7 @@ class Epoch:
         return weights, times
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _block_variance(epoch: Epoch, size: int) -> float:
     return epoch.blend(size) * geometric_variance(epoch.rate)
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from functools import lru_cache
 
 from discreet.errors import QueryError
 from discreet.exact import exp, log
 from discreet.query.kinds import WIDEST, Number
+from discreet.remembered import remembered
 
 __all__ = ["GRID", "SEGMENTS", "chord_error", "chords"]
 
@@ -29,7 +29,7 @@ SEGMENTS = 128
 _BITS = 128
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def chords(kind: Number) -> tuple[tuple[int, ...], tuple[int, ...], Fraction]:
     """The knots n_i, the levels floor(ln(n_i grid)/GRID), and GRID, for a positive number."""
     knots = _knots(kind.low, kind.high)

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.errors import ParameterError, QueryError
@@ -47,6 +46,7 @@ from discreet.query.request import Bounding, Part, Request, Total
 from discreet.query.schema import PerPerson, PerRow, Schema
 from discreet.query.stability import Stability, key_bound, number_of_groups, stabilities
 from discreet.query.words import brief
+from discreet.remembered import remembered
 
 if TYPE_CHECKING:
     from discreet.mechanisms.keys import SelectKeys
@@ -299,7 +299,7 @@ def _selection(
     return chosen, loss, Target(epsilon=target.epsilon, delta=target.delta / 2)
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _select(epsilon: Fraction, delta: Fraction, most: int, neighbours: Neighbours) -> SelectKeys:
     from discreet.mechanisms.keys import SelectKeys as Made  # noqa: PLC0415 - most keys are declared
 
@@ -322,12 +322,12 @@ def _share(target: Target, family: str, blocks: int, parts: int, *, selects: boo
     return _Share(_epsilon(rho), rho)
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     return _down(largest_rho(epsilon, delta))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _epsilon(rho: Fraction) -> Fraction:
     """The largest epsilon, rounded down, with which a pure release costs no more than rho.
 
@@ -394,17 +394,17 @@ def _quantile(
     return Measured(block, stability, (bins,), share.epsilon, loss)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _geometric(epsilon: Fraction, sensitivity: int, neighbours: Neighbours) -> Geometric:
     return Geometric(epsilon=epsilon, sensitivity=sensitivity, neighbours=neighbours)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _gaussian(rho: Fraction, sensitivity: int, changes: int, neighbours: Neighbours) -> Gaussian:
     return Gaussian(rho=rho, sensitivity=sensitivity, changes=changes, neighbours=neighbours)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _for_one(epsilon: Fraction, sensitivity: int, neighbours: Neighbours) -> Geometric | Staircase:
     """The least noise for one number; below epsilon 1 the two hardly differ."""
     geometric = Geometric(epsilon=epsilon, sensitivity=sensitivity, neighbours=neighbours)
@@ -426,7 +426,7 @@ def _row_variance(measured: Measured) -> float:
     return sum(per_cell)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def variance_of(noise: Noise) -> float:
     """The variance of a mechanism's noise, looked up once."""
     return noise.variance

@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +38,7 @@ from discreet.query.blocks import BRANCHES, Block, Form, number_of_bins
 from discreet.query.kinds import Number
 from discreet.query.plan import Aggregate
 from discreet.query.price import Measured, Noise, variance_of
+from discreet.remembered import remembered
 
 if TYPE_CHECKING:
     from discreet.mechanisms.selection import PermuteAndFlip
@@ -305,7 +306,7 @@ def used_by(measured: Measured, form: Form) -> list[tuple[Fraction, Noise]]:
     return [(f, n) for f, n in zip(form.factors, measured.noise, strict=True) if f]
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def error_of(noise: Noise, confidence: Fraction) -> int:
     """How far off one cell is; looked up once."""
     return noise.error(confidence)
@@ -354,7 +355,7 @@ class NarrowLaw:
     masses: NDArray[Any]
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def narrow_law(used: tuple[tuple[Fraction, Noise], ...]) -> NarrowLaw | None:
     """The law of |sum of factor * noise|, as good as all of it; None where the noise is wide."""
     reaches = [error_of(noise, 1 - _LEFT_OUT) for _, noise in used]

@@ -33,6 +33,7 @@ from discreet.query.plan import (
 )
 from discreet.query.price import Priced
 from discreet.query.schema import PerPerson, Schema
+from discreet.remembered import remembered
 
 __all__ = ["expr_sql", "name_sql", "post_sql", "question_sql", "to_sql"]
 
@@ -86,7 +87,7 @@ def post_sql(post: Post, groupings: Sequence[Grouping] = ()) -> str:
     return _Writer(plan, None).post(post)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def name_sql(name: str) -> str:
     """An identifier, in quotes where it needs them."""
     if _PLAIN.fullmatch(name) and name.upper() not in _reserved():

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 
 from discreet.curator.access import Credential
 from discreet.errors import DiscreetError
+from discreet.remembered import ResultsOf
 from discreet.server.api import (
     datasets,
     ledgers,
@@ -95,6 +96,7 @@ def _threads(app: FastAPI, service: Service) -> tuple[Workers, Batches]:
     wait = service.settings.longest_wait
     share = max(workers - 1, 1)  # with however many keys: others find a worker, too
     app.state.places = Turns(workers, each=share, line=part(64), longest=wait)
+    app.state.results = ResultsOf()
     app.state.turns = Turns(2 * workers, each=part(2), line=part(8), longest=wait)
     app.state.workers = Workers(workers)
     app.state.batches = Batches(workers, service.ledger.write)

@@ -139,11 +139,14 @@ Owner = Annotated[Credential, Depends(_role("owner", whole=True))]
 
 
 async def in_turn(request: Request, who: Anyone) -> AsyncIterator[None]:
-    """For routes that take a while: somebody's own requests wait for each other, without a thread.
+    """For routes that take a while and answer at once: somebody's own requests wait for each other,
+    without a thread, and what others have had computed makes none of them faster.
 
     What counts is the person, with however many keys.
     """
-    async with request.app.state.turns.turn(who.person.name):
+    name, state = who.person.name, request.app.state
+    async with state.turns.turn(name):
+        state.results[name].use()  # in the context of this request
         yield
 
 

@@ -13,7 +13,6 @@ Tested by tests/publish/tree/test_draws.py
 
 from __future__ import annotations
 
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -24,6 +23,7 @@ from discreet.noise.source import KeyedSource
 from discreet.publish.tree.levels import Level
 from discreet.publish.tree.reading import Reading
 from discreet.publish.tree.splitting import places as places_of
+from discreet.remembered import remembered
 
 __all__ = ["Draws"]
 
@@ -174,7 +174,7 @@ def _fallback(level: Level, child: Level, at: Array) -> Array:
     return np.asarray((left + 1e-300) / (left + right + 2e-300))
 
 
-@lru_cache(maxsize=16)
+@remembered(16)
 def _quantiles(alpha: float) -> tuple[Array, Array]:
     from scipy.special import betaincinv  # noqa: PLC0415 - it takes a while, and few need it
 
