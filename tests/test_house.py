@@ -60,3 +60,17 @@ def test_every_source_file_has_its_test_file():
             continue
         mirrored = elsewhere.get(name, str(Path(name).parent / f"test_{path.name}"))
         assert (ROOT / "tests" / mirrored).exists(), f"{name} has no {mirrored}"
+
+
+def test_results_are_kept_where_an_asker_can_have_them_apart():
+    """What depends on a question is kept by `remembered` alone; other memories are of constants, or
+    of who has which key.
+    """
+    wrong, kept = [], re.compile(r"lru_cache\(.*\n\s*(?:@.*\n\s*)*def (\w+)\(\s*(.)")
+    for layer in ("exact", "noise", "privacy", "mechanisms", "query", "publish", "curator"):
+        for path in (ROOT / "src/discreet" / layer).rglob("*.py"):
+            found = re.findall(
+                r"lru_cache\(.*\n\s*(?:@.*\n\s*)*def (\w+)\(\s*(.)", path.read_text()
+            )
+            wrong += [f"{path.name}: {name}" for name, first in found if first != ")"]
+    assert sorted(wrong) == ["statements.py: time_of", "statements.py: whose"]

@@ -259,10 +259,11 @@ def made_record(
 
 
 def own_record(found: Done) -> Record:
-    """A stored answer as its asker sees it: another's has the marks of the own asking."""
+    """A stored answer as its asker sees it: another's has the marks of the own asking.
+
+    They are put together for every answer, so that the time does not tell whose it is.
+    """
     record = Kept.from_text(found.answer).record
-    if found.hit != "other":
-        return record
     release = replace(record.release, asked_at=datetime.fromisoformat(found.at))
     told = found.info
     own: dict[str, Any] = {"id": found.key, "analyst": found.analyst}
@@ -273,7 +274,8 @@ def own_record(found: Done) -> Record:
             "software": told["software"], "dataset": told["dataset"], "block": told["block"],
             "data_version": told["version"], "cost": charged_words(told),
         }  # fmt: skip
-    return replace(record, **own, entry=found.seq, head=found.hash, release=release)
+    marked = replace(record, **own, entry=found.seq, head=found.hash, release=release)
+    return marked if found.hit == "other" else record
 
 
 def insist_no_failure(who: str, *, failed: bool) -> None:

@@ -19,7 +19,7 @@ from discreet.curator.ledger import tables as t
 from discreet.curator.ledger.amounts import Amount
 from discreet.curator.ledger.chain import Entry
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.listing import OWNER, Line, lines_of
+from discreet.curator.ledger.listing import OWNER, Line, lines_of, paid_by_askers
 from discreet.curator.ledger.spending import Step, spending
 from discreet.curator.ledger.values import Account
 
@@ -83,21 +83,14 @@ def answers_before(ledger: Ledger, key: str, analyst: str | None) -> int:
 
 
 def paid_for(ledger: Ledger, entries: Sequence[int]) -> dict[int, str]:
-    """What whoever asked has paid for some questions, in words, by their entries; or nothing.
-
-    That is what an analyst's allowance was charged, and nothing for an answer that she had paid for
-    before; for an owner it is what the people's budget was charged.
-    """
+    """What whoever asked has paid for some questions, in words, by their entries; or nothing."""
     accounts = list(ledger.accounts.values())
     found: dict[int, str] = {}
     for start in range(0, len(entries), _KEYS):
         some = entries[start : start + _KEYS]
         wanted = {f"s{i}": some[i] if i < len(some) else 0 for i in range(_KEYS)}
         rows = ledger.glance(_SOME, **wanted)
-        asked = [Entry.of(row) for row in rows]
-        whose = {one.seq: one.values()["analyst"] for one in asked}
-        for line in lines_of(asked, accounts, everything=True):
-            found[line.entry] = line.allowance if whose[line.entry] else line.cost
+        found |= paid_by_askers([Entry.of(row) for row in rows], accounts)
     return found
 
 

@@ -5,7 +5,8 @@ Tested by tests/curator/ledger/test_listing.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.values import Account
 from discreet.errors import LedgerError
 
-__all__ = ["OWNER", "Line", "lines_of", "released"]
+__all__ = ["OWNER", "Line", "lines_of", "paid_by_askers", "released"]
 
 OWNER = "owner"
 """What lists call who asks without an analyst's name."""
@@ -131,22 +132,45 @@ def lines_of(
         if entry.kind == "done"
     }
     for entry, values in told:
-        try:
+        with _reading(entry):
             line = _line(entry, values, known, answered)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise LedgerError(
-                f"the ledger's entry {entry.seq} cannot be read: it was changed, or an account "
-                "was. `discreet ledger verify` says more"
-            ) from error
         if line is not None and (everything or line.state not in _SELDOM):
             found.append(line)
     return found
 
 
+def paid_by_askers(entries: Iterable[Entry], accounts: Sequence[Account]) -> dict[int, str]:
+    """What whoever asked has paid for some questions, in words, by their entries; or nothing.
+
+    That is what an analyst's allowance was charged, and for an owner what the people's budget was.
+    Of an analyst's question nothing else is put into words: the time would tell whether the people
+    had paid for an equal one before.
+    """
+    known = {one.id: one for one in accounts}
+    found: dict[int, str] = {}
+    for entry in entries:
+        with _reading(entry):
+            told = entry.values()
+            found[entry.seq] = _charged(told["charges"], known, of_analyst=told["analyst"] != "")
+    return found
+
+
+@contextmanager
+def _reading(entry: Entry) -> Iterator[None]:
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise LedgerError(
+            f"the ledger's entry {entry.seq} cannot be read: it was changed, or an account "
+            "was. `discreet ledger verify` says more"
+        ) from error
+
+
 def _line(
     entry: Entry, values: dict[str, Any], known: dict[int, Account], answered: dict[str, str]
 ) -> Line | None:
-    cost, allowance = _charges(values.get("charges", ()), known)
+    charges = values.get("charges", ())
+    cost, allowance = (_charged(charges, known, of_analyst=whose) for whose in (False, True))
     at = values.get("at", "")
     if entry.kind in ("reserve", "hit"):
         info = values["info"]
@@ -212,11 +236,13 @@ def _access(values: dict[str, Any]) -> str:
             return f"{values['what']}{': ' if more else ''}{more}"
 
 
-def _charges(charges: Iterable[Sequence[int]], known: dict[int, Account]) -> tuple[str, str]:
-    """What the people's budgets paid, and what the analyst's allowance did."""
-    paid: dict[bool, list[str]] = {False: [], True: []}
+def _charged(
+    charges: Iterable[Sequence[int]], known: dict[int, Account], *, of_analyst: bool
+) -> str:
+    """What the people's budgets paid, or what the analyst's allowance did."""
+    paid: list[str] = []
     for number, main, delta in charges:
         one = known[number]
-        if main or delta:
-            paid["@" in one.name].append(Amount(main, delta).said(one.accounting))
-    return ", ".join(paid[False]), ", ".join(paid[True])
+        if ("@" in one.name) == of_analyst and (main or delta):
+            paid.append(Amount(main, delta).said(one.accounting))
+    return ", ".join(paid)

@@ -306,10 +306,15 @@ class Writing:
         return Pending(row["key"], noise, entry.seq, entry.hash, resumed=True, of=of, failed=failed)
 
     def done(self, row: Mapping[str, Any], hit: str) -> Done:
-        """The answer of a row; of one that points at another, with this asking's own marks."""
+        """The answer of a row; of one that points at another, with this asking's own marks.
+
+        Two rows are read in either case: whoever is given an answer does not see from the time that
+        somebody else has asked for it before.
+        """
         answer, entry = row["answer"], self._entry(int(row["seq"]))
-        if answer.startswith("@"):
-            pointed = self.question(answer[1:])
+        points = answer.startswith("@")
+        pointed = self.question(answer[1:] if points else row["key"])
+        if points:
             if pointed is None or pointed["answer"] is None or pointed["answer"].startswith("@"):
                 raise LedgerError("a stored answer is missing; `discreet ledger verify` says more")
             answer, hit = pointed["answer"], "other"
