@@ -69,8 +69,6 @@ def test_results_are_kept_where_an_asker_can_have_them_apart():
     wrong, kept = [], re.compile(r"lru_cache\(.*\n\s*(?:@.*\n\s*)*def (\w+)\(\s*(.)")
     for layer in ("exact", "noise", "privacy", "mechanisms", "query", "publish", "curator"):
         for path in (ROOT / "src/discreet" / layer).rglob("*.py"):
-            found = re.findall(
-                r"lru_cache\(.*\n\s*(?:@.*\n\s*)*def (\w+)\(\s*(.)", path.read_text()
-            )
+            found = kept.findall(path.read_text())
             wrong += [f"{path.name}: {name}" for name, first in found if first != ")"]
     assert sorted(wrong) == ["statements.py: time_of", "statements.py: whose"]

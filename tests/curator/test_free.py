@@ -11,6 +11,7 @@ from discreet.curator import asking, questions
 from discreet.curator.curator import Curator
 from discreet.errors import NothingFoundError, ParameterError, QueryError
 from discreet.query import known
+from discreet.query.schema import FindBounds
 
 LEVELS = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY ROLLUP (dept)"
 
@@ -278,6 +279,32 @@ def test_an_owner_is_not_told_that_what_asking_refuses_is_paid(folder):  # noqa:
         assert "takes nothing off" not in made.explain(COUNT, epsilon="0.1")
 
 
+def test_what_one_question_did_not_find_is_of_no_other(tmp_path):
+    """An analyst's search for bounds found nothing; the owner's next question needs none."""
+    write_rows(tmp_path / "payroll.csv", people=100)
+    public = ("epsilon = 3", 'epsilon = 3\nreleases = "public"')
+    changed(tmp_path, public, text=POLICY)
+    Curator.register(tmp_path / "policy.toml")
+    with Curator(tmp_path / "policy.toml", on_fault=lambda _: None) as made:
+        made.ask(COUNT, epsilon="0.1", analyst="bob")
+        failed(made, "SELECT SUM(bonus) AS s FROM payroll", analyst="alice")
+        for _ in range(2):
+            with pytest.raises(NothingFoundError):
+                made.ask("SELECT SUM(bonus) AS s FROM payroll", epsilon="0.1")
+            assert made.is_paid(COUNT, epsilon="0.1")
+
+
+def test_what_is_declared_is_said_to_its_asker_alone(curator):  # noqa: F811
+    curator.ask(SUM, epsilon="0.1", analyst="alice")
+    for who in ("alice", "bob", None, "alice"):
+        found = curator.declared("payroll", analyst=who)
+        assert isinstance(found.columns["bonus"], FindBounds) == (who != "alice")
+        mine = curator._part("payroll", None, who)
+        assert mine._desk is mine._desks[who or ""]
+        assert curator.declared("payroll", analyst=who) is found  # decided once
+        assert mine._desk is mine._desks[who or ""]
+
+
 # what others have asked does not make it faster
 
 
@@ -326,6 +353,8 @@ def test_what_others_ask_makes_nothing_faster(folder, free, question):  # noqa: 
             first.ask(AVG, epsilon="0.1", analyst=who)  # both were given the bounds and rows
         second.ask(AVG, epsilon="0.1", analyst="alice")
         for other in ("bob", None):
+            for one in (first, second):  # asked just before: it is not her question for that
+                one.plan(OTHER_WAY, analyst="alice")
             first.ask(question, epsilon="0.1", analyst=other)
             first.explain(question, epsilon="0.1", analyst=other)
         efforts = []

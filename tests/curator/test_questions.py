@@ -1,5 +1,6 @@
 """What a question would cost: free, and the same for both forms of it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,7 @@ from discreet.curator.present import presented
 from discreet.curator.questions import foreseen
 from discreet.curator.stored import as_line
 from discreet.noise.source import KeyedSource
+from discreet.query.plan import PostAggregate
 from discreet.query.price import Target, priced
 from discreet.query.render import question_sql, to_sql
 
@@ -24,6 +26,20 @@ def test_both_forms_are_one_question():
     asked = t.query().where("salary > 100000").group_by("dept").count().sum("salary").mean("salary")
     session = t.session(epsilon=1)
     assert session.plan(asked.to_sql()) == session.plan(asked) == session.plan(asked.plan)
+
+
+def test_a_plan_with_a_condition_that_all_share_is_that_question():
+    session = table().session(epsilon=1)
+    wanted = session.plan("SELECT COUNT(*) AS n FROM t WHERE age > 30")
+    (output,) = wanted.outputs
+    there = PostAggregate(replace(output.value.aggregate, where=wanted.where))
+    made = replace(wanted, where=None, outputs=(replace(output, value=there),))
+    assert session.plan(made) == wanted
+    assert str(session.ask(made, epsilon="0.1")) == str(session.ask(wanted, epsilon="0.1"))
+    other = replace(made, where=replace(wanted.where, op=">="))
+    assert session.plan(other).where != wanted.where
+    with pytest.raises(dp.QueryError, match="not one of this table"):
+        session.plan(replace(made, table="u"))
 
 
 def test_price_falls_with_epsilon():

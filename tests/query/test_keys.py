@@ -17,7 +17,7 @@ from discreet.query import keys
 from discreet.query.evaluate import evaluate
 from discreet.query.keys import keys_of, shown_key
 from discreet.query.schema import Bounds, Dates, Keys, PerRow, Schema
-from discreet.query.sql import expression
+from discreet.query.sql import expression, parse
 
 
 def of(text, schema=PEOPLE):
@@ -59,6 +59,17 @@ def test_declared_keys_keep_their_order_and_numbers_rise():
     assert len(of("hired")) == 2129
     assert of("note") is None
     assert of("COALESCE(note, 'a')") is None
+
+
+def test_declared_keys_are_kept_once():
+    """However many questions have them, but for those of which WHERE leaves some."""
+    declared = PEOPLE.columns["dept"].values
+    assert of("dept") is declared
+    texts = [f"SELECT dept, COUNT(*) AS n FROM t WHERE age > {n} GROUP BY dept" for n in (1, 2)]
+    texts.append("SELECT dept, COUNT(*) AS n FROM t WHERE dept <> 'nurse' GROUP BY dept")
+    (first,), (second,), (some,) = (parse(text, PEOPLE).groupings for text in texts)
+    assert first.keys is second.keys is declared
+    assert some.keys == tuple(key for key in declared if key != "nurse") != declared
 
 
 def test_only_what_can_come_out_where_that_can_be_tried():

@@ -51,6 +51,7 @@ AS_IT_IS = [
     "SELECT dept, COUNT(*) FILTER (WHERE age > 3 OR dept <> 'nurse') AS n FROM t GROUP BY dept",
     "SELECT FLOOR(age / 40) AS a, COUNT(*) FILTER (WHERE age > 30) AS n FROM t GROUP BY 1",
     "SELECT note, COUNT(*) FILTER (WHERE active) AS n FROM t GROUP BY note",
+    "SELECT dept, note, COUNT(*) FILTER (WHERE active) AS n FROM t GROUP BY dept, note",
     "SELECT SUM(CASE WHEN active THEN 2 ELSE 0 END) AS n FROM t",
     "SELECT SUM(CASE WHEN active THEN 0 ELSE 1 END) AS n FROM t",
     "SELECT SUM(CASE WHEN active THEN 1 WHEN age > 3 THEN 1 ELSE 0 END) AS n FROM t",

@@ -11,3 +11,19 @@ def test_it_remembers_and_forgets_everything_once_there_is_too_much():
     assert len(recent) == 256
     recent.keep("one more", 0)
     assert recent == {"one more": 0}
+
+
+def test_what_is_heavy_takes_the_place_of_many():
+    recent = Recent()
+    for n in range(23):
+        assert recent.keep(n, -n, weight=10 * 1024) == -n
+    assert len(recent) == 23
+    recent.keep("light", 0, weight=1023)
+    recent.keep("too much", 0, weight=10 * 1024)
+    assert recent == {"too much": 0}
+    for n in range(300):  # what is heavier than all is kept alone
+        recent.keep(n, -n, weight=10**6)
+        assert recent == {n: -n}
+    for n in range(256):
+        recent.keep(n, -n)
+    assert len(recent) == 256

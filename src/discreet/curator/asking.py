@@ -35,7 +35,7 @@ from discreet.exact import Exact
 from discreet.noise.source import Source
 from discreet.privacy.loss import PureLoss
 from discreet.query.known import Reader
-from discreet.query.plan import Plan
+from discreet.query.plan import Plan, keys_in
 from discreet.query.price import Priced, Target, priced
 from discreet.query.recent import Recent
 from discreet.query.schema import Schema
@@ -283,7 +283,10 @@ class Asking(Questions):
         if not isinstance(question, str):
             return plan_of(question, at.if_found)
         found = at.read.get(question)
-        return found or at.read.keep(question, at.reading.plan(question))
+        if found is None:
+            found = at.reading.plan(question)
+            at.read.keep(question, found, len(question) + keys_in(found))
+        return found
 
     def search(self, question: Question) -> Search | None:
         """The next thing that has to be found for a question."""
@@ -293,7 +296,9 @@ class Asking(Questions):
             return self._next_search(question)
         kept, at = self._desk.next, (question, self._taken)
         known = kept.get(at)
-        return (kept.keep(at, (self._next_search(question),)) if known is None else known)[0]
+        if known is None:
+            known = kept.keep(at, (self._next_search(question),), len(question))
+        return known[0]
 
     def _next_search(self, question: Question) -> Search | None:
         plan = self.read(question) if self._memory is self._desk.began else None

@@ -19,11 +19,13 @@ from discreet.privacy.loss import Loss
 from discreet.query.build import Query
 from discreet.query.explain import Price, epsilon_for, explained, price_of
 from discreet.query.known import Reader
-from discreet.query.plan import Plan, but_for_where
+from discreet.query.narrow import narrowed
+from discreet.query.plan import Plan, but_for_where, keys_in
 from discreet.query.price import Priced, Target, priced
 from discreet.query.recent import Recent
 from discreet.query.render import to_sql
 from discreet.query.schema import Schema
+from discreet.query.scope import extent
 from discreet.query.sql import parse
 from discreet.remembered import remembered
 
@@ -42,6 +44,7 @@ __all__ = [
     "wanted_target",
 ]
 
+_OF_A_NODE = 8
 NOTHING = "(nothing is read: the answer is public)"
 Question = str | Plan | Query
 """SQL, a finished plan, or the fluent form."""
@@ -54,9 +57,10 @@ def plan_of(question: Question, schema: Schema) -> Plan:
     a column decides the noise, and is not believed.
     """
     if isinstance(question, Plan):
-        if parse(to_sql(question, schema), schema) != question:
+        plan = narrowed(question)
+        if parse(to_sql(plan, schema), schema) != plan:
             raise QueryError("this plan is not one of this table: build it by SQL or table.query()")
-        return question
+        return plan
     if isinstance(question, Query):
         return question.with_schema(schema).plan
     return parse(question, schema)
@@ -136,6 +140,11 @@ def rounded_down(value: Fraction) -> Fraction:
     return value // step * step
 
 
+def _weight(plan: Plan) -> int:
+    """How much there is of a plan, in keys and letters."""
+    return keys_in(plan) + (0 if plan.where is None else _OF_A_NODE * extent(plan.where)[0])
+
+
 class Memory:
     """What was decided about questions under one declaration.
 
@@ -180,7 +189,10 @@ class Questions:
         if isinstance(question, str):
             at = self._memory
             found = at.plans.get(question)
-            return found or at.plans.keep(question, at.reader.plan(question))
+            if found is None:
+                found = at.reader.plan(question)
+                at.plans.keep(question, found, len(question) + keys_in(found))
+            return found
         given: object = question
         if not isinstance(given, Plan | Query):
             kind = type(given).__name__
@@ -199,7 +211,7 @@ class Questions:
         kin = (*but_for_where(plan), target, plan.where is None)
         known = self._memory.kin.get(kin)
         if known is None:
-            known = self._memory.kin.keep(kin, self._decided(plan, target))
+            known = self._memory.kin.keep(kin, self._decided(plan, target), _weight(plan))
         question = known if known.plan is plan else known.asking(plan)
         statement = NOTHING
         if question.request.parts:
@@ -216,7 +228,7 @@ class Questions:
         prices = self._memory.prices
         known = prices.get(key)
         if known is None:
-            return prices.keep(key, priced(plan, self.schema, target))
+            return prices.keep(key, priced(plan, self.schema, target), _weight(plan) + len(said))
         return known.asking(plan)
 
     def _statement(self, question: Priced) -> str:

@@ -55,9 +55,12 @@ def keys_of(node: e.Expr, schema: Schema) -> tuple[Key, ...] | None:
         ) from None
     if found is None:
         return None
+    declared = schema.declaration(node.name) if isinstance(node, e.Column) else None
     distinct = [key for key in dict.fromkeys(found) if key is not None]
     if len(distinct) > MOST_KEYS:
         raise QueryError(f"grouping by this needs {len(distinct)} keys; at most {MOST_KEYS} can be")
+    if isinstance(declared, Keys) and distinct == list(declared.values):
+        return declared.values  # which are kept once, however many questions have them
     if isinstance(node, e.Column) or isinstance(node.kind, Text):
         return tuple(distinct)
     return tuple(sorted(distinct))

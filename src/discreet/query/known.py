@@ -50,7 +50,7 @@ from discreet.query.parse_expr import (
     read,
     spine,
 )
-from discreet.query.plan import Plan, aggregates, with_where
+from discreet.query.plan import Plan, aggregates, keys_in, with_where
 from discreet.query.recent import Recent
 from discreet.query.schema import Schema
 from discreet.query.scope import Environment, before_where, extent
@@ -139,9 +139,10 @@ class Reader:
         parts += [pattern.made(node) for node in (own and own.this, kept) if node is not None]
         where = _all_of(parts)
         if pattern.slots and where(numbers) == plan.where:
-            slots = self._slots.keep(shape, frozenset(pattern.slots))
+            slots = self._slots.keep(shape, frozenset(pattern.slots), sum(map(len, shape)))
             known = Known(plan, extent(plan.where), where)
-            self._known.keep((shape, slots, _others(numbers, slots)), known)
+            weight = sum(map(len, shape)) + keys_in(plan)
+            self._known.keep((shape, slots, _others(numbers, slots)), known, weight)
 
 
 def _constant(text: str) -> e.Literal:

@@ -184,6 +184,12 @@ def but_for_where(plan: Plan) -> tuple[int, ...]:
     )  # fmt: skip
 
 
+def keys_in(plan: Plan) -> int:
+    """How many keys a plan holds, of all its groupings."""
+    listed = [len(grouping.keys or ()) for grouping in plan.groupings]
+    return sum(listed, len(plan.combinations or ()))
+
+
 def aggregates(plan: Plan) -> tuple[Aggregate, ...]:
     """The private numbers that a plan needs, each once, in the order of their first use."""
     posts = [output.value for output in plan.outputs]

@@ -11,6 +11,7 @@ from typing import TypeVar
 __all__ = ["Recent"]
 
 _KEPT = 256
+_LIGHT = 1024
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -18,9 +19,21 @@ _V = TypeVar("_V")
 class Recent(dict[_K, _V]):
     """What was decided lately for equal questions."""
 
-    def keep(self, key: _K, value: _V) -> _V:
-        """Remember, and forget everything once there is too much."""
-        if len(self) >= _KEPT:
+    _heavy = 0
+
+    def keep(self, key: _K, value: _V, weight: int = 0) -> _V:
+        """Remember, and forget everything once there is too much.
+
+        Args:
+            key: of the question.
+            value: what was decided.
+            weight: how many letters or keys there are about; a thousand take the place of another
+                question.
+        """
+        heavy = weight // _LIGHT
+        if len(self) + self._heavy + heavy >= _KEPT:
             self.clear()
+            self._heavy = 0
+        self._heavy += heavy
         self[key] = value
         return value
