@@ -14,6 +14,7 @@ from discreet.curator.present import presented
 from discreet.curator.questions import foreseen
 from discreet.curator.stored import as_line
 from discreet.noise.source import KeyedSource
+from discreet.query.kinds import Number
 from discreet.query.plan import PostAggregate
 from discreet.query.price import Target, priced
 from discreet.query.render import question_sql, to_sql
@@ -35,11 +36,13 @@ def test_a_plan_with_a_condition_that_all_share_is_that_question():
     there = PostAggregate(replace(output.value.aggregate, where=wanted.where))
     made = replace(wanted, where=None, outputs=(replace(output, value=there),))
     assert session.plan(made) == wanted
-    assert str(session.ask(made, epsilon="0.1")) == str(session.ask(wanted, epsilon="0.1"))
+    assert session.ask(made, epsilon="0.1").sql == session.ask(wanted, epsilon="0.1").sql
     other = replace(made, where=replace(wanted.where, op=">="))
     assert session.plan(other).where != wanted.where
+    lie = replace(wanted.where, left=replace(wanted.where.left, kind=Number(0, 1)))
+    false = PostAggregate(replace(there.aggregate, where=lie))
     with pytest.raises(dp.QueryError, match="not one of this table"):
-        session.plan(replace(made, table="u"))
+        session.plan(replace(made, outputs=(replace(output, value=false),)))
 
 
 def test_price_falls_with_epsilon():

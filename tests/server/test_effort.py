@@ -8,9 +8,9 @@ import re
 import sys
 from collections import Counter
 from contextvars import copy_context
-from inspect import isfunction
+from functools import lru_cache
 from pathlib import Path
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 
 import pytest
 from tests.curator.payroll import POLICY
@@ -34,7 +34,7 @@ PRICE = "0.137"
 CHOSEN = {"epsilons": ["1.37"]}
 SHAPES = {
     "where": "SELECT dept, COUNT(*) AS n FROM payroll WHERE pay > 137 GROUP BY dept",
-    "levels": "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY ROLLUP (dept)",
+    "levels": "SELECT dept, COUNT(*) AS n FROM payroll WHERE pay > 137 GROUP BY ROLLUP (dept)",
     "constants": "SELECT SUM(LEAST(pay, 137)) AS s, SUM(LN(GREATEST(pay, 137))) AS l FROM payroll",
     "several": "SELECT dept, COUNT(*) AS n, AVG(pay) AS a, MEDIAN(pay) AS m FROM payroll "
                "GROUP BY dept",
@@ -69,7 +69,8 @@ def forgotten():
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "discreet":
             for one in vars(module).values():
-                if isfunction(one) and hasattr(one, "cache_clear"):
+                known = type(one) in (FunctionType, type(lru_cache()(print)))
+                if known and hasattr(one, "cache_info") and one.cache_info().maxsize != 1:
                     one.cache_clear()
 
 
