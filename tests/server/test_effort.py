@@ -61,7 +61,7 @@ ONLY = {"within": "COUNT", "publication": "WHERE"}
 """Of what takes long, only questions with this word."""
 FREE = [route for route in ROUTES if route not in ("release", "derive")]
 DRAWN = ("rehearse", "preview", "publication", "derive")
-"""Here much depends on the noise; only what is made once is compared."""
+"""Here much depends on the noise and on DuckDB; only what is made once is compared."""
 
 
 def forgotten():
@@ -158,11 +158,14 @@ def services(loaded, tmp_path, monkeypatch, request):
         one.service.close()
 
 
+BY_THE_CLOCK = ("/engines/progress.py", "/engines/running.py", "/remembered.py")
+
+
 def is_no_draw(call):
     file, name, _ = call
     if file.startswith(("/noise/", "/exact/")):
         return name.endswith(("__init__", "_sides"))
-    return file != "/remembered.py" and not name.endswith("comp>")
+    return file not in BY_THE_CLOCK and not name.endswith("comp>")
 
 
 def all_of(name, one, question, how=calls):
