@@ -11,7 +11,7 @@ import re
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from discreet.curator.asking import Asking
@@ -263,8 +263,6 @@ def own_record(found: Done) -> Record:
 
     They are put together for every answer, so that the time does not tell whose it is.
     """
-    record = Kept.from_text(found.answer).record
-    release = replace(record.release, asked_at=datetime.fromisoformat(found.at))
     told = found.info
     own: dict[str, Any] = {"id": found.key, "analyst": found.analyst}
     if "policy" in told:
@@ -274,8 +272,8 @@ def own_record(found: Done) -> Record:
             "software": told["software"], "dataset": told["dataset"], "block": told["block"],
             "data_version": told["version"], "cost": charged_words(told),
         }  # fmt: skip
-    marked = replace(record, **own, entry=found.seq, head=found.hash, release=release)
-    return marked if found.hit == "other" else record
+    own |= {"entry": found.seq, "head": found.hash, "release": {"asked_at": found.at}}
+    return Kept.from_text(found.answer, own if found.hit == "other" else {}).record
 
 
 def insist_no_failure(who: str, *, failed: bool) -> None:

@@ -23,6 +23,7 @@ from discreet.query.price import Target
 __all__ = ["SCHEMA", "Cells", "Kept"]
 
 SCHEMA = "discreet-kept/1"
+_NONE: Mapping[str, Any] = {}
 _NAMES = {"schema", "price", "cells", "record"}
 
 
@@ -53,16 +54,31 @@ class Kept:
         )
 
     @classmethod
-    def from_text(cls, text: str) -> Kept:
-        """Read what was stored, with cells or without; what is not known is refused."""
+    def from_text(cls, text: str, marks: Mapping[str, Any] = _NONE) -> Kept:
+        """Read what was stored, with cells or without; what is not known is refused.
+
+        Args:
+            text: as it is stored.
+            marks: what the record says instead of what is stored.
+        """
         values = read_json(text)
         if values.get("schema") != SCHEMA:
-            return cls(Record.from_dict(values))
+            return cls(Record.from_dict(_marked(values, marks)))
         if set(values) != _NAMES:
             odd = sorted(set(values) ^ _NAMES)
             raise ParameterError("fields", odd, "of a kept answer are missing or not known here")
         cells = Cells(Target(**_mapping(values["price"])), _cells(values["cells"]))
-        return cls(Record.from_dict(values["record"]), cells)
+        return cls(Record.from_dict(_marked(values["record"], marks)), cells)
+
+
+def _marked(told: Any, marks: Mapping[str, Any]) -> Any:
+    """What a record says, with marks; what is none is left as it is, to be refused."""
+    if not isinstance(told, Mapping):
+        return told
+    inner = told.get("release"), marks.get("release", _NONE)
+    if not isinstance(inner[0], Mapping):
+        return told
+    return {**told, **marks, "release": {**inner[0], **inner[1]}}
 
 
 def _said(number: Fraction | None) -> str:
