@@ -8,8 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.curator.payroll import COUNT, SUM
 
-from discreet.curator.claims import OWNER, Asked, Claims, claim_of, digest_of, key_of, named_in
+from discreet.curator.claims import (
+    OWNER,
+    Asked,
+    Claims,
+    claim_of,
+    digest_of,
+    key_of,
+    named_in,
+    own_record,
+)
+from discreet.curator.kept import Kept
 from discreet.curator.ledger.amounts import Amount
+from discreet.curator.ledger.values import Done
+from discreet.errors import LedgerError, ParameterError
 from discreet.query.price import Target
 
 TARGETS = [Target(epsilon="0.3"), Target(epsilon="1/3", delta="1e-6"), Target(rho="0.1")]
@@ -92,3 +104,52 @@ def test_a_key_stays_the_name_of_what_it_named(curator):
     second = curator.ask(SUM, analyst="alice", epsilon="0.1", key="monday")
     assert second.id == looks
     assert curator.ask(COUNT, analyst="alice", epsilon="0.1", key=looks).id == first.id
+
+
+def answered(curator, *, other):
+    """Bob's answer, as Alice who asked later is told it, and as he is told it again."""
+    curator.ask(COUNT, analyst="bob", epsilon="0.1", key="first")
+    curator.ask(COUNT, analyst="alice", epsilon="0.1", key="later")
+    key, who = ("later", "alice") if other else ("first", "bob")
+    found = curator.ledger.answer(key_of(key, who, curator.ledger.uid))
+    assert isinstance(found, Done)
+    assert found.hit == ("other" if other else "")
+    return found
+
+
+def test_anothers_answer_says_nothing_of_the_other(curator):
+    stored = Kept.from_text(answered(curator, other=False).answer).record
+    told = own_record(answered(curator, other=True))
+    assert (stored.analyst, told.analyst) == ("bob", "alice")
+    assert "bob" not in told.to_line()
+    assert told.entry > stored.entry
+    assert told.release.rows == stored.release.rows
+    later = own_record(answered(curator, other=True)._replace(at="2036-01-01T10:00:00+00:00"))
+    assert later.release.asked_at.year == 2036
+
+
+@pytest.mark.parametrize(
+    "change", [{"policy": 3}, {"policy": [1]}, {"software": ...}, {"block": ...}], ids=str
+)
+def test_an_entry_that_was_changed_is_refused_where_it_is_needed(curator, change):
+    for other in (True, False):
+        found = answered(curator, other=other)
+        info = {name: said for name, said in {**found.info, **change}.items() if said is not ...}
+        changed = found._replace(info=info)
+        if not other:
+            assert own_record(changed) == own_record(found)
+        else:
+            with pytest.raises(LedgerError, match=f"entry {found.seq} cannot be read") as told:
+                own_record(changed)
+            assert "bob" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "change", [{"policy": ["2", "x"]}, {"software": 5}, {"dataset": None}, {"version": 1}], ids=str
+)
+def test_an_entry_of_another_kind_never_shows_whose_the_answer_was(curator, change):
+    found = answered(curator, other=True)
+    with pytest.raises(ParameterError, match="kept answer cannot be read"):
+        own_record(found._replace(info={**found.info, **change}))
+    with pytest.raises(ParameterError):
+        own_record(found._replace(answer=found.answer.replace('"asked_at"', '"asked"')))

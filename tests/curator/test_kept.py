@@ -78,3 +78,50 @@ def test_what_is_missing_is_refused(name):
     del values[name]
     with pytest.raises(ParameterError):
         Kept.from_text(json.dumps(values))
+
+
+MARKS = {
+    "id": "aa" * 6,
+    "block": "may",
+    "entry": 18,
+    "release": {"asked_at": "2026-11-19T10:00:00+00:00"},
+}
+
+
+@pytest.mark.parametrize("cells", [None, Cells(Target(epsilon=1), NOISY)], ids=["bare", "cells"])
+def test_marks_stand_in_the_place_of_what_is_stored(cells):
+    kept = Kept.from_text(Kept(record(), cells).to_text(), MARKS)
+    told = record().to_dict()
+    assert kept.record.to_dict() == {
+        **told,
+        **MARKS,
+        "release": {**told["release"], **MARKS["release"]},
+    }
+    assert kept.cells == cells
+
+
+@pytest.mark.parametrize("name", ["id", "block", "entry", "release", "asked_at"])
+@pytest.mark.parametrize("wrong", [..., None, 5.5], ids=["missing", "none", "half"])
+def test_marks_mend_nothing(name, wrong):
+    """What is missing or of another kind is refused with them as it is without."""
+    values = record().to_dict()
+    place = values["release"] if name == "asked_at" else values
+    if wrong is ...:
+        del place[name]
+    else:
+        place[name] = wrong
+    text = json.dumps(values)
+    for marks in ({}, MARKS):
+        if name == "block" and (wrong is None or (marks and wrong is not ...)):
+            assert Kept.from_text(text, marks).record.block == marks.get("block")
+        else:
+            with pytest.raises(ParameterError):
+                Kept.from_text(text, marks)
+
+
+@pytest.mark.parametrize(
+    "marks", [{"id": 5}, {"more": "x"}, {"release": {"asked_at": None}}], ids=str
+)
+def test_marks_of_another_kind_are_refused(marks):
+    with pytest.raises(ParameterError):
+        Kept.from_text(Kept(record()).to_text(), marks)

@@ -27,3 +27,11 @@ def test_what_is_heavy_takes_the_place_of_many():
     for n in range(256):
         recent.keep(n, -n)
     assert len(recent) == 256
+
+
+def test_what_is_kept_again_weighs_as_much_as_before():
+    recent = Recent()
+    recent.keep("light", 0)
+    for n in range(300):
+        recent.keep("heavy", n, weight=10 * 1024)
+    assert recent == {"light": 0, "heavy": 299}

@@ -4,6 +4,7 @@ import logging
 import re
 import time
 from contextlib import suppress
+from contextvars import ContextVar
 
 import pytest
 from hypothesis import given
@@ -206,6 +207,19 @@ def test_a_deep_caller_gets_another_stack():
 
     with pytest.raises(QueryError, match="in the thread"):
         tree.deeply(fails)
+
+
+def test_another_stack_belongs_to_the_same_asker():
+    told, calls = ContextVar("told", default="nobody"), []
+
+    def work():
+        calls.append(1)
+        if len(calls) == 1:
+            raise RecursionError
+        return told.get()
+
+    told.set("alice")
+    assert tree.deeply(work) == "alice"
 
 
 def _endless():

@@ -24,7 +24,7 @@ from discreet.curator.ledger.values import Charge, Claim, Done, Pending
 from discreet.curator.policy.model import Family, Policy
 from discreet.curator.record import Record
 from discreet.curator.release import Release
-from discreet.errors import BudgetExceededError, EngineError, ParameterError
+from discreet.errors import BudgetExceededError, EngineError, LedgerError, ParameterError
 from discreet.query.explain import unit_words
 from discreet.query.plan import Plan, PostAggregate
 from discreet.query.price import Target
@@ -263,6 +263,20 @@ def own_record(found: Done) -> Record:
 
     They are put together for every answer, so that the time does not tell whose it is.
     """
+    try:
+        marks = _marks(found)
+    except (KeyError, TypeError, ValueError) as error:
+        if found.hit == "other":
+            raise LedgerError(
+                f"the ledger's entry {found.seq} cannot be read: it was changed. `discreet ledger "
+                "verify` says more"
+            ) from error
+        marks = {}
+    return Kept.from_text(found.answer, marks, put=found.hit == "other").record
+
+
+def _marks(found: Done) -> dict[str, Any]:
+    """What a record says of the asking of its own."""
     told = found.info
     own: dict[str, Any] = {"id": found.key, "analyst": found.analyst}
     if "policy" in told:
@@ -272,8 +286,7 @@ def own_record(found: Done) -> Record:
             "software": told["software"], "dataset": told["dataset"], "block": told["block"],
             "data_version": told["version"], "cost": charged_words(told),
         }  # fmt: skip
-    own |= {"entry": found.seq, "head": found.hash, "release": {"asked_at": found.at}}
-    return Kept.from_text(found.answer, own if found.hit == "other" else {}).record
+    return own | {"entry": found.seq, "head": found.hash, "release": {"asked_at": found.at}}
 
 
 def insist_no_failure(who: str, *, failed: bool) -> None:

@@ -54,31 +54,40 @@ class Kept:
         )
 
     @classmethod
-    def from_text(cls, text: str, marks: Mapping[str, Any] = _NONE) -> Kept:
+    def from_text(cls, text: str, marks: Mapping[str, Any] = _NONE, *, put: bool = True) -> Kept:
         """Read what was stored, with cells or without; what is not known is refused.
 
         Args:
             text: as it is stored.
-            marks: what the record says instead of what is stored.
+            marks: what the record says instead of what is stored; all of it, or it is refused.
+            put: whether it does; otherwise marks are only looked at, which takes as long.
         """
         values = read_json(text)
         if values.get("schema") != SCHEMA:
-            return cls(Record.from_dict(_marked(values, marks)))
+            return cls(Record.from_dict(_marked(values, marks, put)))
         if set(values) != _NAMES:
             odd = sorted(set(values) ^ _NAMES)
             raise ParameterError("fields", odd, "of a kept answer are missing or not known here")
         cells = Cells(Target(**_mapping(values["price"])), _cells(values["cells"]))
-        return cls(Record.from_dict(_marked(values["record"], marks)), cells)
+        return cls(Record.from_dict(_marked(values["record"], marks, put)), cells)
 
 
-def _marked(told: Any, marks: Mapping[str, Any]) -> Any:
-    """What a record says, with marks; what is none is left as it is, to be refused."""
-    if not isinstance(told, Mapping):
-        return told
-    inner = told.get("release"), marks.get("release", _NONE)
-    if not isinstance(inner[0], Mapping):
-        return told
-    return {**told, **marks, "release": {**inner[0], **inner[1]}}
+def _marked(told: Any, marks: Mapping[str, Any], put: bool) -> Any:  # noqa: FBT001
+    """What a record says, with marks in place of fields of the same kind; never without them."""
+    inner, made = marks.get("release", _NONE), told
+    if _has(told, marks) and _has(told.get("release"), inner):
+        made = {**told, **marks, "release": {**told["release"], **inner}}
+    elif put and marks:
+        raise ParameterError("record", None, "of a kept answer cannot be read")
+    return made if put else told
+
+
+def _has(told: Any, marks: Mapping[str, Any]) -> bool:
+    """Whether there is what marks replace, of the same kind; a block may be none."""
+    return isinstance(told, Mapping) and all(
+        name in told and (name == "block" or type(told[name]) is type(mark))
+        for name, mark in marks.items()
+    )
 
 
 def _said(number: Fraction | None) -> str:

@@ -30,7 +30,7 @@ class Recent(dict[_K, _V]):
             weight: how many letters or keys there are about; a thousand take the place of another
                 question.
         """
-        heavy = weight // _LIGHT
+        heavy = 0 if key in self else weight // _LIGHT
         if len(self) + self._heavy + heavy >= _KEPT:
             self.clear()
             self._heavy = 0

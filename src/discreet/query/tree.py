@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Container, Iterable, Sequence
+from contextvars import copy_context
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -89,7 +90,7 @@ def deeply(work: Callable[[], T]) -> T:
             except Exception as error:  # noqa: BLE001 - handed to the caller's thread
                 box.append(error)
 
-        thread = threading.Thread(target=again)
+        thread = threading.Thread(target=copy_context().run, args=(again,))
         thread.start()
         thread.join()
         (outcome,) = box

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from discreet.curator.record import Record
+from discreet.remembered import Results
 from discreet.server.problems import Problem
 
 __all__ = ["Forms", "formed"]
@@ -36,6 +37,7 @@ def formed(text: str, ending: str) -> bytes:
     """
     from discreet.curator.report import report  # noqa: PLC0415 - in the other process only
 
+    Results().use()  # nothing is kept for the next one, who may be somebody else
     record = Record.from_json(text)
     if ending == "html":
         return report(record).encode()
