@@ -11,6 +11,7 @@ import pytest
 from tests.curator.releases import counts
 
 from discreet.curator.record import Record
+from discreet.remembered import remembered
 from discreet.server import forms as module
 from discreet.server.forms import Forms, formed
 from discreet.server.problems import Problem
@@ -59,6 +60,25 @@ def test_other_threads_go_on_while_a_figure_is_drawn(forms):
 def test_a_form_is_made_of_the_record_alone():
     assert b"<html" in formed(record().to_json(), "html")
     assert b"$schema" in formed(record().to_json(), "vl.json")
+
+
+def test_what_is_found_for_a_form_is_kept_for_nobody(monkeypatch):
+    asked = []
+
+    @remembered(8)
+    def square(number):
+        asked.append(number)
+        return number * number
+
+    def drawn(_):
+        return f"{square(3)} {square(3)}"
+
+    monkeypatch.setattr("discreet.curator.report.report", drawn)
+    for _ in range(2):
+        assert formed(record().to_json(), "html") == b"9 9"
+    assert asked == [3, 3]
+    assert [square(3), square(3)] == [9, 9], "nor is it the caller's"
+    assert asked == [3, 3, 3]
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as Late
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 
 from discreet.curator.record import Record
@@ -31,13 +32,19 @@ _NOT_NOW = "the figure could not be drawn now; take the CSV"
 def formed(text: str, ending: str) -> bytes:
     """A record as a figure (svg, png, vl.json) or as a page (html).
 
+    What is found for it is not kept for the next one, who may be somebody else.
+
     Args:
         text: the record's JSON.
         ending: which form.
     """
+    return copy_context().run(_formed, text, ending)
+
+
+def _formed(text: str, ending: str) -> bytes:
     from discreet.curator.report import report  # noqa: PLC0415 - in the other process only
 
-    Results().use()  # nothing is kept for the next one, who may be somebody else
+    Results().use()
     record = Record.from_json(text)
     if ending == "html":
         return report(record).encode()
