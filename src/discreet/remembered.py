@@ -61,7 +61,7 @@ def remembered(
 
     Args:
         most: so many, those that were used last;
-        apart: for an asker apart, if these are to be fewer.
+        apart: for an asker apart, if these are to be fewer; none with 0.
 
     >>> @remembered(2)
     ... def square(number: int) -> int:
@@ -82,7 +82,7 @@ def remembered(
                 return cast("_R", common(*given, **named))
             kept = used.get(found)
             if kept is None:
-                kept = used.setdefault(found, lru_cache(apart or most)(how))
+                kept = used.setdefault(found, lru_cache(most if apart is None else apart)(how))
             return cast("_R", kept(*given, **named))
 
         found.__dict__.update(cache_clear=common.cache_clear, cache_info=common.cache_info)

@@ -122,6 +122,22 @@ def session_target():
     return Target(epsilon=1)
 
 
+@pytest.mark.parametrize("where", [
+    "SELECT COUNT(*) AS n FROM t WHERE age IN ({})",
+    "SELECT SUM(CASE WHEN age IN ({}) THEN 2 ELSE 0 END) AS n FROM t",
+])  # fmt: skip
+def test_what_is_kept_of_long_questions_is_bounded(where):
+    """By what they hold, constants as well, in every memory of them."""
+    session = table().session(epsilon=1000)
+    for n in range(40):
+        listed = ",".join(str(n + many) for many in range(1500))
+        session.explain(where.format(listed), epsilon=f"0.{n + 1}")
+    kept, engine = session._memory, session._engine
+    shapes = [made._shapes for _, made in engine._shapes.values() if made is not None]
+    for memory in (kept.plans, kept.prices, kept.kin, *shapes):
+        assert len(memory) < 40
+
+
 def test_what_is_foreseen_of_a_question():
     t = table()
     told = foreseen(t, BY_DEPT, {"epsilon": "0.5"}, figures={"confidence": "0.5"})

@@ -222,7 +222,7 @@ def test_a_declaration_that_cannot_be_read_is_not_kept(schema):
 
 
 def test_what_is_remembered_is_bounded(schema, shapes, monkeypatch):
-    monkeypatch.setattr("discreet.engines.shapes._KEPT", 3)
+    monkeypatch.setattr("discreet.query.recent._KEPT", 3)
     fresh = Shapes(shapes.of, dialect="duckdb", hashing="portable", key="k")
     for part in parts_of(schema):
         fresh.statement(Request(schema, None, (part,)))

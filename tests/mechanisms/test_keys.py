@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import pickle
 from collections import Counter
+from contextvars import copy_context
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise, permutations, product
@@ -23,6 +25,7 @@ from discreet.noise.law import Outcomes
 from discreet.noise.source import ReplayedSource
 from discreet.privacy.guarantee import ApproxDP
 from discreet.privacy.loss import ApproxLoss, loss_from_dict
+from discreet.remembered import Results, remembered
 
 F = Fraction
 USUAL = SelectKeys(epsilon=1, delta="1e-8")
@@ -157,6 +160,46 @@ def test_figures_of_the_usual_rule() -> None:
     assert max(USUAL.small_neighbours())[0] >= USUAL.sure_from
 
 
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_what_is_found_without_a_table_is_what_it_says(rule: SelectKeys) -> None:
+    values, words = rule._rule.table
+    one = 1 << rule._rule.grid
+    assert (values[0], values[-1], values.index(one)) == (0, one, rule.sure_from)
+    assert len(values) == len(words) == rule.sure_from + 1
+    for n in range(1, len(values)):
+        level = F(values[n], one)
+        assert rule.error(level) == values.index(values[n]) if level < 1 else True
+
+
+def test_who_keeps_a_price_keeps_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long one is kept once, for the next release at its price, and never for somebody apart."""
+    monkeypatch.setattr(module, "_SHORT", 10)
+    made: list[Fraction] = []
+
+    def counted(rule: module._Rule) -> module._Table:
+        made.append(rule.rate)
+        return module._made(rule)
+
+    for name, kept in (("_short", remembered(64, apart=4)), ("_long", remembered(1, apart=0))):
+        monkeypatch.setattr(module, name, kept(counted))
+    long, other, short = (SelectKeys(epsilon=e, delta="1e-8") for e in ("1", "1.5", "20"))
+    assert (long.sure_from, long.error(F(1, 2))) == (37, 19)
+    assert made == []
+    for rule in (long, long, other, short, short, long):
+        rule.probability(3)
+    assert made == [F(1), F(3, 2), F(20), F(1)]
+
+    def told() -> None:
+        Results().use()
+        for rule in (long, long, short, short):
+            rule.probability(3)
+
+    made.clear()
+    copy_context().run(told)
+    assert made == [F(1), F(1), F(20)]
+    assert [one for one in gc.get_referents(long._rule) if isinstance(one, list | tuple)] == []
+
+
 # --- the draws, without counts
 
 
@@ -165,7 +208,7 @@ def test_release_compares_the_bits_of_one_real_with_the_probability(rule: Select
     """For every n: just below p(n) shows, p(n) itself and above hides, on both readings of bits."""
     rest_bits = rule._rule.grid - 64
     for n in range(rule.sure_from):
-        high, rest = divmod(rule._rule.table[n], 1 << rest_bits)
+        high, rest = divmod(rule._rule.table.values[n], 1 << rest_bits)
         cases = [([high, rest], False)]
         cases += [([high, rest - 1], True)] if rest else []
         cases += [([high - 1], True)] if high else []

@@ -1,6 +1,8 @@
 """A bounded memory."""
 
-from discreet.query.recent import Recent
+from discreet.query import expr as e
+from discreet.query.kinds import Flag, Number, Text
+from discreet.query.recent import Recent, weight_of
 
 
 def test_it_remembers_and_forgets_everything_once_there_is_too_much():
@@ -35,3 +37,15 @@ def test_what_is_kept_again_weighs_as_much_as_before():
     for n in range(300):
         recent.keep("heavy", n, weight=10 * 1024)
     assert recent == {"light": 0, "heavy": 299}
+
+
+def test_what_an_expression_weighs_is_all_that_it_holds():
+    age = e.Column("age", Number(0, 120))
+    some = tuple(e.Literal(n, age.kind) for n in range(1000))
+    assert weight_of([age, None]) == weight_of([age]) == 8
+    assert weight_of([e.Member(age, some, Flag())]) == 8 * 1002
+    word = e.Column("word", Text())
+    for letters in (0, 5000):
+        like = e.Like(word, "x" * letters, Flag())
+        same = e.Compare("=", word, e.Literal("x" * letters, word.kind), Flag())
+        assert (weight_of([like]), weight_of([same])) == (16 + letters, 24 + letters)

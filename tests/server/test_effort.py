@@ -18,7 +18,7 @@ from tests.server.running import prepared, weak
 
 import discreet
 from discreet import remembered
-from discreet.errors import DiscreetError
+from discreet.errors import BudgetExceededError, DiscreetError
 from discreet.query import known
 from discreet.remembered import ResultsOf
 from discreet.server.api import publications, questions, releases
@@ -192,6 +192,38 @@ def test_what_others_ask_makes_nothing_faster_that_is_free(services, shape):
             pair = tuple(Counter(filter(is_no_draw, one)) for one in pair)
         assert pair[0] - pair[1] == Counter(), f"{route} {when} asking: faster"
         assert pair[1] - pair[0] == Counter(), f"{route} {when} asking: slower"
+
+
+SELECTED = "SELECT dept, COUNT(*) AS n FROM payroll GROUP BY dept"
+POOR = (
+    POLICY.replace("epsilon = 3", 'accounting = "zcdp"\nepsilon = 100\ndelta = 0.001')
+    .replace("alice.allowance.staff]\nepsilon = 1", "alice.allowance.staff]\nepsilon = 0.01")
+    .replace("bob.allowance.staff]\nepsilon = 1", "bob.allowance.staff]\nepsilon = 50")
+    .replace("epsilon = 0.01\n", "epsilon = 0.01\ndelta = 0.000001\n")
+    .replace("epsilon = 50\n", "epsilon = 50\ndelta = 0.001\n")
+    .replace('dept = { keys = ["a", "b", "c"] }', 'dept = "text"')
+)
+"""Keys that are selected, which makes a table; and Alice has less than they cost."""
+
+
+def test_who_was_refused_what_others_asked_is_told_no_sooner(loaded, tmp_path, monkeypatch):
+    """A price that is made for a charge is hers from then on, though nothing was charged."""
+    weak(monkeypatch)
+    price, met = {"epsilon": "0.731", "delta": "1e-6"}, []
+    for others in (False, True):
+        one = Told(tmp_path / str(others), POOR)
+        one.price_of = lambda _: price
+        one.service.warm()
+        all_of("bob", one, "SELECT COUNT(*) AS n FROM payroll", lambda work: work())
+        forgotten()
+        if others:
+            one.ask("bob", SELECTED)
+        with pytest.raises(BudgetExceededError):
+            one.ask("alice", SELECTED)
+        met.append(calls(lambda one=one: one.tell("alice", "explain", SELECTED)))
+        one.service.close()
+    assert any(name == "_Rule.steps" for _, name, _ in met[0])
+    assert met[0] == met[1]
 
 
 @pytest.mark.parametrize("path", ["explain", "errors", "preview", "rehearse", "ask"])

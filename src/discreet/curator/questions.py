@@ -20,12 +20,11 @@ from discreet.query.build import Query
 from discreet.query.explain import Price, epsilon_for, explained, price_of
 from discreet.query.known import Reader
 from discreet.query.narrow import narrowed
-from discreet.query.plan import Plan, but_for_where, keys_in
+from discreet.query.plan import Plan, aggregates, but_for_where, keys_in
 from discreet.query.price import Priced, Target, priced
-from discreet.query.recent import Recent
+from discreet.query.recent import Recent, weight_of
 from discreet.query.render import to_sql
 from discreet.query.schema import Schema
-from discreet.query.scope import extent
 from discreet.query.sql import parse
 from discreet.remembered import remembered
 
@@ -44,7 +43,6 @@ __all__ = [
     "wanted_target",
 ]
 
-_OF_A_NODE = 8
 NOTHING = "(nothing is read: the answer is public)"
 Question = str | Plan | Query
 """SQL, a finished plan, or the fluent form."""
@@ -141,8 +139,11 @@ def rounded_down(value: Fraction) -> Fraction:
 
 
 def _weight(plan: Plan) -> int:
-    """How much there is of a plan, in keys and letters."""
-    return keys_in(plan) + (0 if plan.where is None else _OF_A_NODE * extent(plan.where)[0])
+    """How much there is of a plan, in keys and letters, with its constants."""
+    parts = [plan.where, *(one.value for one in plan.groupings)]
+    for one in aggregates(plan):
+        parts += one.operand, one.where
+    return keys_in(plan) + weight_of(parts)
 
 
 class Memory:

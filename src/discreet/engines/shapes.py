@@ -41,6 +41,7 @@ from discreet.engines.reading import Reading
 from discreet.errors import QueryError
 from discreet.query import expr as e
 from discreet.query.kinds import Flag, Text
+from discreet.query.recent import Recent, weight_of
 from discreet.query.request import Bounding, Cells, Part, Request
 from discreet.query.schema import FindBounds, Hidden, Keys, Schema
 
@@ -53,8 +54,6 @@ FEW = 250
 """Columns with at most so many declared texts have codes."""
 _HOLE = "\0"
 """Where the condition goes: a character that stands in no statement."""
-_KEPT = 256
-"""So many shapes are remembered; then all are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,7 @@ class Shapes:
     def __init__(self, of: Whole, *, dialect: str, hashing: Hashing, key: str) -> None:
         self.of = of
         self._sql, self._hashing, self._key = DIALECTS[dialect], hashing, key
-        self._shapes: dict[tuple[object, ...], _Shape] = {}
+        self._shapes: Recent[tuple[object, ...], _Shape] = Recent()
         self._last: tuple[e.Expr, str | None] | None = None
 
     def statement(self, request: Request, *, most: int | None = None) -> Statement:
@@ -199,10 +198,7 @@ class Shapes:
         at = (id(request.parts), request.where is None, most)
         shape = self._shapes.get(at)
         if shape is None:
-            shape = self._made(request, most)
-            if len(self._shapes) >= _KEPT:
-                self._shapes.clear()
-            self._shapes[at] = shape
+            shape = self._shapes.keep(at, self._made(request, most), _weight(request.parts))
         return shape
 
     def _made(self, request: Request, most: int | None) -> _Shape:
@@ -280,6 +276,12 @@ def _is_plain(node: e.Expr) -> bool:
     if isinstance(node, e.Literal) and isinstance(node.kind, Text):
         return False  # there are characters that no statement holds
     return isinstance(node, _PLAIN)
+
+
+def _weight(parts: Iterable[Part]) -> int:
+    """How much there is of some parts."""
+    totals = [one for part in parts for total in part.totals for one in (total.value, total.where)]
+    return weight_of((*totals, *(key for part in parts for key in part.keys)))
 
 
 def _number(total: Any) -> int:

@@ -49,12 +49,11 @@ epsilon/(2k) and delta/(2k).
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, Literal, overload
+from functools import partial
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +74,8 @@ __all__ = ["LARGEST_TABLE", "SelectKeys"]
 
 LARGEST_TABLE = 1 << 20
 """Entries of the table of probabilities beyond which an epsilon is refused as too small."""
+_SHORT = 1 << 14
+"""A threshold from which on a table takes megabytes."""
 LARGEST_COUNT = 1 << 62
 """Counts in arrays are clamped to this: it brings neighbours no further apart."""
 _WORD: Literal[64] = 64
@@ -256,80 +257,92 @@ def _people(values: NDArray[Any]) -> NDArray[Any]:
     return np.clip(flat.astype(np.int64), 0, LARGEST_COUNT)
 
 
-@dataclass(frozen=True, eq=False)
+class _Table(NamedTuple):
+    """What decides for every number of people.
+
+    Attributes:
+        values: the probability p(n) in units of 2^-grid; the last is 2^grid.
+        words: the first 64 bits of every p(n) below 1.
+    """
+
+    values: list[int]
+    words: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class _Rule:
     """The decision for one key, with the share of epsilon and delta that it may spend.
 
-    `table[n]` is the probability p(n) in units of 2^-grid; its last entry is 2^grid. It is made
-    when it is needed first: a price needs the threshold only.
+    It holds no table: a price needs the threshold only, and who keeps many prices keeps little.
     """
 
     rate: Fraction
     delta: Fraction
     threshold: int
 
-    @cached_property
+    @property
     def grid(self) -> int:
+        """The probabilities are whole numbers in units of 2^-grid."""
         return max(_PRECISION, _WORD + int(1 / self.delta).bit_length())
 
-    @cached_property
-    def table(self) -> list[int]:
-        """Each step is rounded down (see Rounding at the top)."""
+    @property
+    def table(self) -> _Table:
+        """Every p(n) up to the first that is 1. Of long ones only the last that was needed is kept,
+        and none for an asker apart.
+        """
+        return (_short if self.threshold < _SHORT else _long)(self)
+
+    @property
+    def sure_from(self) -> int:
+        return _smallest(self, 1 << self.grid)
+
+    def probability(self, n: int) -> Fraction:
+        values = self.table.values
+        return Fraction(values[min(max(n, 0), len(values) - 1)], 1 << self.grid)
+
+    def smallest_shown(self, level: Fraction) -> int:
+        scaled = level * (1 << self.grid)
+        return _smallest(self, -(-scaled.numerator // scaled.denominator))
+
+    def steps(self) -> Iterator[int]:
+        """p(0), p(1) and so on, up to the first that is 1, each step rounded down (see Rounding at
+        the top).
+        """
         grid, epsilon, delta = self.grid, self.rate, self.delta
         precision = grid + int(1 / epsilon).bit_length()
         factor = max(exp(epsilon, precision + _WORD).lower, Fraction(1))
         r = (factor.numerator << precision) // factor.denominator  # in units of 2^-precision
         one = 1 << grid
         d = (delta.numerator << grid) // delta.denominator
-        table = [0]
-        while table[-1] < one:
-            p = table[-1]
+        p = 0
+        yield p
+        while p < one:
             by_shown = (r * p >> precision) + d
             by_hidden = one + ((p + d - one) << precision) // r
-            table.append(min(by_shown, by_hidden, one))
-        return table
-
-    @property
-    def sure_from(self) -> int:
-        return len(self.table) - 1
-
-    def _at(self, n: int) -> int:
-        return self.table[min(max(n, 0), self.sure_from)]
-
-    def probability(self, n: int) -> Fraction:
-        return Fraction(self._at(n), 1 << self.grid)
-
-    def smallest_shown(self, level: Fraction) -> int:
-        scaled = level * (1 << self.grid)
-        return bisect_left(self.table, -(-scaled.numerator // scaled.denominator))
+            p = min(by_shown, by_hidden, one)
+            yield p
 
     def released(self, people: NDArray[Any], source: Source, *, counts: bool) -> NDArray[Any]:
         """What is shown of each key, drawn in pieces that stay in the processor's cache."""
         out: NDArray[Any] = np.zeros(people.size, dtype=np.int64 if counts else np.bool_)
+        draw = self.counted if counts else partial(self.shown, self.table)
         for start in range(0, people.size, CHUNK):
-            piece = people[start : start + CHUNK]
-            drawn = self.counted(piece, source) if counts else self.shown(piece, source)
-            out[start : start + CHUNK] = drawn
+            out[start : start + CHUNK] = draw(people[start : start + CHUNK], source)
         return out
 
-    @cached_property
-    def words(self) -> NDArray[Any]:
-        """The first 64 bits of every p(n) below 1."""
-        return np.array([p >> (self.grid - _WORD) for p in self.table[:-1]] + [0], dtype=np.uint64)
-
-    def shown(self, people: NDArray[Any], source: Source) -> NDArray[Any]:
+    def shown(self, table: _Table, people: NDArray[Any], source: Source) -> NDArray[Any]:
         """True with probability p(n): a uniform real U is below it.
 
         The first 64 bits of U decide unless they are those of p(n); then the rest of p(n) is
         compared with as many further bits of the same U. Where p(n) = 1 no bits are needed.
         """
-        inside = np.minimum(people, self.sure_from)
-        high, u = self.words[inside], source.array(inside.size, _WORD)
-        sure = inside == self.sure_from
+        (values, words), more = table, self.grid - _WORD
+        inside = np.minimum(people, len(values) - 1)
+        high, u = words[inside], source.array(inside.size, _WORD)
+        sure = inside == len(values) - 1
         shown: NDArray[Any] = (u < high) | sure
         for place in np.flatnonzero((u == high) & ~sure).tolist():
-            rest = self.table[int(inside[place])] % (1 << (self.grid - _WORD))
-            shown[place] = source.bits(self.grid - _WORD) < rest
+            shown[place] = source.bits(more) < values[int(inside[place])] % (1 << more)
         return shown
 
     def counted(self, people: NDArray[Any], source: Source) -> NDArray[Any]:
@@ -360,7 +373,22 @@ class _Rule:
         return Outcomes((None, *shown), masses)
 
 
-@remembered(64)
+def _made(rule: _Rule) -> _Table:
+    values, more = list(rule.steps()), rule.grid - _WORD
+    return _Table(values, np.array([p >> more for p in values[:-1]] + [0], dtype=np.uint64))
+
+
+_short = remembered(64, apart=4)(_made)
+_long = remembered(1, apart=0)(_made)
+
+
+@remembered(256)
+def _smallest(rule: _Rule, wanted: int) -> int:
+    """The smallest n with a p(n) of so many units, found without a table."""
+    return next(n for n, p in enumerate(rule.steps()) if p >= wanted)
+
+
+@remembered(256)
 def _rule(epsilon: Fraction, delta: Fraction) -> _Rule:
     """The decision at a price; refused where its table would be too long."""
     threshold = _threshold(epsilon, delta)

@@ -6,12 +6,18 @@ Tested by tests/query/test_recent.py
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import TypeVar
 
-__all__ = ["Recent"]
+from discreet.query import expr as e
+
+__all__ = ["Recent", "weight_of"]
 
 _KEPT = 256
 _LIGHT = 1024
+_NODE = 8
+"""Letters that take as much memory as a node of an expression, or a constant."""
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -37,3 +43,15 @@ class Recent(dict[_K, _V]):
         self._heavy += heavy
         self[key] = value
         return value
+
+
+def weight_of(parts: Iterable[e.Expr | None]) -> int:
+    """How much there is of some expressions, with their constants."""
+    nodes = chain.from_iterable(e.walk(part) for part in parts if part is not None)
+    return sum(_NODE + _letters(node) for node in nodes)
+
+
+def _letters(node: e.Expr) -> int:
+    """Those of a text that a node has."""
+    text = node.pattern if isinstance(node, e.Like) else getattr(node, "value", None)
+    return len(text) if isinstance(text, str) else 0

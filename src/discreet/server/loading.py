@@ -1,16 +1,28 @@
-"""The modules that only some questions need, loaded before anybody asks.
+"""What only some questions need, and is there once for all of them: made before anybody asks.
 
 A process of the command line loads what its one question needs. In a server, whose first question
-of a kind loads modules for all, the time of what is free would tell that nobody has asked one yet.
+of a kind does so for all, the time of what is free would tell that nobody has asked one yet.
 Tested by tests/server/test_loading.py
 """
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from importlib import import_module
 from pkgutil import iter_modules
 
-__all__ = ["load"]
+from discreet.curator.access import statements as access
+from discreet.curator.ledger import listing, statements
+from discreet.noise.source import KeyedSource, new_key
+from discreet.query.render import name_sql
+from discreet.query.tree import tokens_of
+from discreet.remembered import Results
+from discreet.server import history
+
+__all__ = ["STATEMENTS", "load"]
+
+STATEMENTS = (access, listing, statements, history)
+"""The modules that hold statements of a ledger."""
 
 _PACKAGES = (
     "discreet.exact", "discreet.privacy", "discreet.noise", "discreet.mechanisms",
@@ -26,9 +38,18 @@ _LATE = (
 
 
 def load() -> None:
-    """Load them; at once where they are loaded already."""
+    """Load the modules, and what reads and writes questions; at once where that is there."""
     for package in _PACKAGES:
         for found in iter_modules(import_module(package).__path__, f"{package}."):
             import_module(found.name)
     for name in _LATE:
         import_module(name)
+    copy_context().run(_begin)
+
+
+def _begin() -> None:
+    """Use once what is made when it is used first; what is found is kept for nobody."""
+    Results().use()
+    tokens_of("SELECT 1")
+    name_sql("n")
+    KeyedSource(new_key()).bits(1)

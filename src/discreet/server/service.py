@@ -46,7 +46,7 @@ from discreet.query.stability import number_of_groups
 from discreet.server.forms import Forms
 from discreet.server.health import Health
 from discreet.server.history import answers_before, paid_for
-from discreet.server.loading import load
+from discreet.server.loading import STATEMENTS, load
 from discreet.server.problems import Problem, unavailable
 from discreet.server.settings import Settings
 
@@ -202,6 +202,7 @@ class Service:
     def warm(self) -> None:
         """Get ready: the first question should take no longer than the next."""
         load()
+        self.ledger.prepare(*STATEMENTS)
         self._holding.warm(self.settings.workers)
 
     def note(self, fault: BaseException) -> None:

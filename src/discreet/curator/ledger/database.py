@@ -283,11 +283,15 @@ class Database:
 
     def run(self, cursor: Any, statement: Executable, /, **values: Any) -> Any:
         """Run one statement; the cursor, for its rows or the number of rows that it changed."""
+        cursor.execute(self.text(statement), values)
+        return cursor
+
+    def text(self, statement: Executable) -> str:
+        """A statement as it is run, compiled when it is needed first."""
         found = self._statements.get(id(statement))
         if found is None:
             found = self._statements[id(statement)] = Statement(statement, self.dialect)
-        cursor.execute(found.text, values)
-        return cursor
+        return found.text
 
     def called(self, name: str, call: Call, values: Sequence[Any]) -> bool:
         """Run one call as a transaction of a server, which is on the disk when it returns.

@@ -8,7 +8,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
+
+from sqlalchemy.sql.base import Executable
 
 from discreet.curator.ledger.admitted import KEYS, PEOPLE, SECRET, Tables
 from discreet.curator.ledger.chain import Entry, Head
@@ -44,6 +47,13 @@ class Reading(ABC):
     @abstractmethod
     def _own(self) -> None:
         """Make sure that what is open was opened by this process."""
+
+    def prepare(self, *modules: ModuleType) -> None:
+        """Compile the statements of some modules, which otherwise happens when each is needed."""
+        for module in modules:
+            for statement in vars(module).values():
+                if isinstance(statement, Executable):
+                    self._database.text(statement)
 
     @contextmanager
     def _reading(self) -> Iterator[Any]:
