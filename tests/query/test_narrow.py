@@ -30,6 +30,20 @@ ONE_QUESTION = {
         "SELECT SUM(CASE WHEN age > 30 THEN 1.0 ELSE 0.0 END) AS n FROM t",
         "SELECT SUM(IF(age > 30, 1, 0)) AS n FROM t",
         "SELECT SUM((CASE WHEN (age > 30) THEN 1 ELSE 0 END)) AS n FROM t",
+        "SELECT COUNT(CASE WHEN age > 30 THEN 1 END) AS n FROM t",
+        "SELECT COUNT(CASE WHEN age > 30 THEN active IS NULL END) AS n FROM t",
+    ],
+    "SELECT SUM(salary) AS s, COUNT(*) AS n FROM t WHERE active AND age > 30": [
+        (
+            "SELECT SUM(salary) FILTER (WHERE age > 30) AS s, SUM(IF(age > 30, 1, 0)) AS n FROM t "
+            "WHERE active"
+        ),
+    ],
+    "SELECT SUM(CASE WHEN active THEN 1 ELSE 0 END) AS s, COUNT(*) AS n FROM t WHERE age > 30": [
+        (
+            "SELECT SUM(IF(active, 1, 0)) FILTER (WHERE age > 30) AS s, COUNT_IF(age > 30) AS n "
+            "FROM t"
+        ),
     ],
     "SELECT dept, AVG(salary) AS a, COUNT(*) AS n FROM t WHERE active AND age > 30 "
     "GROUP BY dept HAVING COUNT(*) > 5 ORDER BY n / 2": [
@@ -56,6 +70,17 @@ AS_IT_IS = [
     "SELECT SUM(CASE WHEN active THEN 0 ELSE 1 END) AS n FROM t",
     "SELECT SUM(CASE WHEN active THEN 1 WHEN age > 3 THEN 1 ELSE 0 END) AS n FROM t",
     "SELECT AVG(CASE WHEN active THEN 1 ELSE 0 END) AS n FROM t",
+    "SELECT COUNT(CASE WHEN active THEN note END) AS n FROM t",
+    "SELECT COUNT(CASE WHEN active THEN 1 ELSE 0 END) AS n, COUNT_IF(active) AS m FROM t",
+    "SELECT COUNT(CASE WHEN active THEN 1 END) AS n, COUNT(*) AS m FROM t",
+]
+SHARED = [
+    "SELECT SUM(CASE WHEN active THEN 1 ELSE 0 END) AS n, COUNT(*) AS m FROM t",
+    "SELECT SUM(IF(active, 1, 0)) AS n, AVG(IF(active, 1, 0)) AS a, COUNT(*) AS m FROM t",
+    "SELECT SUM(CAST(active AS INTEGER)) AS n, AVG(CAST(active AS INTEGER)) AS a FROM t",
+    "SELECT SUM(IF(active, 1, 0)) / COUNT(*) AS share FROM t",
+    "SELECT dept, SUM(IF(age > 30, 1, 0)) AS n, COUNT(*) AS m FROM t GROUP BY dept",
+    "SELECT SUM(IF(active, 1, 0)) AS n FROM t HAVING COUNT(*) > 5",
 ]
 
 
@@ -106,6 +131,15 @@ def test_it_costs_what_the_question_costs_and_errs_as_little():
     assert [one.noise for one in sums.measured] == [one.noise for one in count.measured]
 
 
+@pytest.mark.parametrize("schema", [PEOPLE, BY_ROW], ids=["people", "rows"])
+@pytest.mark.parametrize("text", SHARED)
+def test_a_sum_that_shares_its_measurement_stays_one(text, schema):
+    """With a condition of its own it would be measured apart, for half of the price."""
+    plan = parse(text, schema)
+    assert plan.where is None
+    assert len(priced(plan, schema, Target(epsilon="0.1")).measured) == 1
+
+
 def _is_listed(group, plan):
     return all(key in one.keys for key, one in zip(group, plan.groupings, strict=True))
 
@@ -151,6 +185,7 @@ def test_the_same_rows_are_looked_at(aggregate, condition, outer, group, rows):
 @given(condition=flags(2), rows=st.lists(ROWS, max_size=12), last=st.sampled_from(["ELSE 0", ""]))
 @settings(max_examples=150, deadline=None)
 def test_the_sum_of_a_condition_is_the_number_of_rows_where_it_is_true(condition, rows, last):
+    """So is the number of rows where something is there that is missing elsewhere."""
     case = f"CASE WHEN {condition} THEN 1 {last} END"
     try:
         plan = parse(f"SELECT SUM({case}) AS n FROM t", PEOPLE)
@@ -160,3 +195,5 @@ def test_the_sum_of_a_condition_is_the_number_of_rows_where_it_is_true(condition
     _, ((function, _, counted),) = _seen(plan, rows)
     assert function == "count"
     assert len(counted) == sum(value(row) or 0 for row in rows)
+    if not last:
+        assert parse(f"SELECT COUNT({case}) AS n FROM t", PEOPLE) == plan

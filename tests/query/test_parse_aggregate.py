@@ -42,9 +42,7 @@ WEIRD = x('"we""ird; DROP"')
         ("SUM(age) FILTER (WHERE active)", Aggregate("sum", AGE, ACTIVE)),
         ("SUM(active)", Aggregate("count", where=ACTIVE)),
         ("SUM(1)", Aggregate("count")),
-        ("SUM(CASE WHEN active THEN 1 END)", Aggregate("count", where=ACTIVE)),
-        ("SUM(CASE WHEN active THEN 1 ELSE 0 END)", Aggregate("count", where=ACTIVE)),
-        ("SUM(CAST(active AS INTEGER))", Aggregate("count", where=ACTIVE)),
+        ("SUM(CASE WHEN active THEN 1 END)", Aggregate("count", x("CASE WHEN active THEN 1 END"))),
         ("SUM(IF(active, 3, 0))", Aggregate("sum", x("IF(active, 3, 0)"))),
         ("SUM(NULLIF(1, age))", Aggregate("count", x("NULLIF(1, age)"))),
         (

@@ -32,7 +32,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -130,15 +130,29 @@ class Reader:
     def _learn(
         self, shape: tuple[str, ...], numbers: Numbers, plan: Plan, select: exp.Select
     ) -> None:
-        """Keep what was read, if any number of it is a slot."""
+        """Keep what was read, if any number of it is a slot.
+
+        The condition of the plan is that of the text; or with it that of the one aggregate, of
+        whose numbers some may be slots; or with it whatever else was moved there, of whose numbers
+        none is.
+        """
         scope = before_where(select, Environment(self._schema))
         grouped = columns(*(grouping.value for grouping in plan.groupings))
         pattern = Pattern(_places(shape, numbers, select), numbers, grouped, scope, set())
         own, kept = select.args.get("where"), _filter(plan, select)
         parts: list[Filled] = [] if scope.where is None else [_always(scope.where)]
-        parts += [pattern.made(node) for node in (own and own.this, kept) if node is not None]
-        where = _all_of(parts)
-        if pattern.slots and where(numbers) == plan.where:
+        parts += [] if own is None else [pattern.made(own.this)]
+        where = _all_of(parts) if parts else None
+        if (where is None or where(numbers) != plan.where) and kept is not None:
+            fuller = replace(pattern, slots=set(pattern.slots))
+            both = _all_of([*parts, fuller.made(kept)])
+            if both(numbers) == plan.where:
+                pattern, where = fuller, both
+        if where is None or not pattern.slots:
+            return
+        if plan.where is not None and where(numbers) != plan.where:
+            where = _all_of([where, *map(_always, _rest(plan.where, where(numbers)))])
+        if where(numbers) == plan.where:
             slots = self._slots.keep(shape, frozenset(pattern.slots), sum(map(len, shape)))
             known = Known(plan, extent(plan.where), where)
             weight = sum(map(len, shape)) + keys_in(plan)
@@ -191,10 +205,20 @@ def _all_of(parts: Sequence[Filled]) -> Filled:
     return lambda given: total.all_of([part(given) for part in parts])
 
 
-def _filter(plan: Plan, select: exp.Select) -> Node | None:
-    """The condition of the one aggregate, where `narrowed` has put it into WHERE.
+def _rest(whole: e.Expr, begun: e.Expr) -> Sequence[e.Expr]:
+    """What a condition has besides the one that it begins with."""
+    return _parts(whole)[len(_parts(begun)) :]
 
-    Where that has two, one inside of the other, this is not all, which whoever compares finds.
+
+def _parts(node: e.Expr) -> Sequence[e.Expr]:
+    """What has to hold, all of it, for a condition to hold."""
+    return node.operands if isinstance(node, e.Logic) and node.op == "and" else (node,)
+
+
+def _filter(plan: Plan, select: exp.Select) -> Node | None:
+    """The condition of the one aggregate, which `narrowed` may have put into WHERE.
+
+    Whether it has, and whether that is all that it has put there, finds whoever compares.
     """
     found = [node for node in select.walk(prune=is_aggregate) if is_aggregate(node)]
     if len(found) != 1 or any(one.where is not None for one in aggregates(plan)):
@@ -208,7 +232,7 @@ def _filter(plan: Plan, select: exp.Select) -> Node | None:
         condition = part(node.expression, "this")
     elif node.key == "countif":
         condition = operand
-    elif node.key == "sum" and isinstance(operand, exp.If):
+    elif node.key in ("count", "sum") and isinstance(operand, exp.If):
         condition = part(operand, "this")
     return condition
 

@@ -71,9 +71,8 @@ def measured(function: Function, operand: e.Expr) -> Aggregate:
     The sum of what is 1 or missing counts the rows where it is there.
     """
     checked(operand)
-    condition = _condition(operand) if function == "sum" else None
-    if condition is not None:
-        return Aggregate("count", where=condition)
+    if isinstance(operand.kind, Flag) and function == "sum":
+        return Aggregate("count", where=operand)
     if isinstance(operand.kind, Flag):
         operand = total.flag_number(operand)
     if not isinstance(operand.kind, Number):
@@ -85,27 +84,6 @@ def measured(function: Function, operand: e.Expr) -> Aggregate:
     if function in ("product", "geometric_mean"):
         total.logarithm(operand)  # refuses what may be 0 or below
     return Aggregate(function, operand)
-
-
-def _condition(operand: e.Expr) -> e.Expr | None:
-    """The condition of which this is the number, 1 where it is true and otherwise 0 or missing."""
-    match operand:
-        case e.FlagNumber(operand=inner):
-            return inner
-        case e.Case(whens=((condition, value),), otherwise=last) if _is(value, 1) and (
-            _is(last, 0) or _is(last, None)
-        ):
-            return condition
-        case _:
-            return operand if isinstance(operand.kind, Flag) else None
-
-
-def _is(node: e.Expr, value: int | None) -> bool:
-    """Whether a node is this whole number, or a missing one."""
-    kind = node.kind
-    if not (isinstance(node, e.Literal) and isinstance(kind, Number)) or node.value is None:
-        return isinstance(node, e.Literal) and node.value is value
-    return int(node.value) * kind.grid == value  # type: ignore[arg-type]
 
 
 def _constant(function: Function, kind: Number) -> QueryError:
