@@ -5,7 +5,7 @@ from contextvars import copy_context
 
 import pytest
 
-from discreet.remembered import Results, ResultsOf, remembered
+from discreet.remembered import Results, ResultsOf, remembered, share
 
 
 @pytest.fixture
@@ -104,3 +104,19 @@ def test_only_those_who_asked_last_are_remembered():
     for number in range(16):
         everybody[f"another {number}"]
     assert everybody["alice"] is not alice
+
+
+def test_what_begins_anew_uses_what_all_share(square):
+    """Even where its context is a copy of somebody's."""
+    results = Results()
+
+    def both():
+        square(2)
+        share()
+        return square(2)
+
+    assert apart(results, both) == 4
+    assert square.asked == [2, 2]
+    square(2)
+    apart(results, lambda: square(2))
+    assert square.asked == [2, 2]

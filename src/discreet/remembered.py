@@ -18,7 +18,7 @@ from functools import lru_cache, wraps
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar, cast
 
-__all__ = ["Results", "ResultsOf", "remembered"]
+__all__ = ["Results", "ResultsOf", "remembered", "share"]
 
 _MOST_ASKERS = 16
 _P = ParamSpec("_P")
@@ -34,6 +34,16 @@ class Results(dict[object, Any]):
 
 
 _USED: ContextVar[Results | None] = ContextVar("discreet_results", default=None)
+
+
+def share() -> None:
+    """From here on, in this context and in those that are copied from it: what all share.
+
+    A server says it of every request that begins, before it knows whose it is: what answers one
+    may have been begun by what answered the one before on the same connection, and its context is
+    a copy then.
+    """
+    _USED.set(None)
 
 
 class ResultsOf:

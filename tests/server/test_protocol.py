@@ -15,6 +15,8 @@ import pytest
 from tests.server.running import COUNT, prepared, running, weak
 from tests.server.wire import HEADERS, connected, head, sent
 
+from discreet import remembered
+from discreet.server.service import Service
 from discreet.server.settings import LONGEST_BODY
 
 SLOW = 1.0
@@ -27,6 +29,9 @@ def server(tmp_path_factory):
         folder = tmp_path_factory.mktemp("protocol")
         with running(prepared(folder), deadlines=("0.05", "1.5"), slowest_body=SLOW) as made:
             yield made
+
+
+END = "Connection: close"
 
 
 def fine(answer, status, kind=None):
@@ -513,3 +518,29 @@ def test_who_leaves_is_still_charged_once(server):
     assert first.status == 200
     assert server.ask(epsilon="0.125", key="left", who="bob").json == first.json
     assert spent(server, "bob") - before == Fraction("0.125")
+
+
+def test_no_request_uses_what_was_found_for_the_one_before(server, monkeypatch):
+    """Two people at one connection, as behind a proxy: what answers the second request is begun by
+    what has answered the first.
+    """
+    met, inner = [], Service.releases
+
+    def seen(service, who, **how):
+        met.append((who.person.name, remembered._USED.get()))
+        return inner(service, who, **how)
+
+    monkeypatch.setattr(Service, "releases", seen)
+    body = json.dumps({"question": COUNT, "epsilon": "0.125"}).encode()
+    lines = (f"Authorization: Bearer {server.keys['alice']}", "Content-Type: application/json",
+             f"Content-Length: {len(body)}")  # fmt: skip
+    first = head(server, "POST /api/explain HTTP/1.1", *lines) + body
+    of_bob = f"Authorization: Bearer {server.keys['bob']}"
+    second, last = (
+        head(server, "GET /api/releases HTTP/1.1", of_bob, *more) for more in ((), (END,))
+    )
+    with connected(server) as wire:
+        wire.say(first + second + last)
+        told = b"".join(iter(wire._more, b""))
+    assert told.count(b"HTTP/1.1 200 ") == 3
+    assert met == [("bob", None)] * 2

@@ -17,6 +17,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from discreet.remembered import share
 from discreet.server.problems import Problem
 from discreet.server.settings import LONGEST_BODY, Settings
 
@@ -92,6 +93,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        share()  # its context may be a copy of that of the request before
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -146,7 +146,7 @@ async def in_turn(request: Request, who: Anyone) -> AsyncIterator[None]:
     """
     name, state = who.person.name, request.app.state
     async with state.turns.turn(name):
-        state.results[name].use()  # in the context of this request
+        state.results[name].use()  # in the context of this request alone
         yield
 
 

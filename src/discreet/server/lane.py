@@ -28,6 +28,7 @@ from fastapi import Response
 from pydantic import ValidationError
 
 from discreet.curator.access import Credential
+from discreet.remembered import share
 from discreet.server.api.models import Ask
 from discreet.server.api.questions import answered, begin, working
 from discreet.server.guard import Guard, is_json, read_json
@@ -183,6 +184,7 @@ class Lane:
 
     async def answer(self, asked: Asked) -> Response | None:
         """What becomes of a question; None where the route has to say it."""
+        share()  # its context may be a copy of that of a request before
         state, who = self._state, None
         service = state.service
         try:
