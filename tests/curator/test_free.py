@@ -382,3 +382,12 @@ def test_only_so_many_askers_are_remembered(curator):  # noqa: F811
     part.begin("alice")
     assert part.plan(COUNT) is not plan
     assert len(part._desks) == 8
+
+
+def test_who_is_no_analyst_of_the_policy_takes_nobodys_place(curator):  # noqa: F811
+    part = curator._part("payroll", None, "alice")
+    for number in range(9):
+        for ask in (curator.price, curator.plan, curator.explain):
+            with pytest.raises(ParameterError, match="one of the policy's"):
+                ask(COUNT, analyst=f"nobody {number}")
+    assert list(part._desks) == ["alice"]

@@ -3,13 +3,14 @@
 import os
 import threading
 import time
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 from tests.engines import contract, corpus
 from tests.engines.test_duckdb import table_of
 
-from discreet.engines import kept
+from discreet.engines import duckdb, kept
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.reading import cells
 from discreet.errors import EngineError
@@ -394,3 +395,25 @@ def test_a_question_of_kept_rows_is_stopped_in_time(path):
     assert time.monotonic() - began < 30
     assert isinstance(caught[0].__cause__, TimeoutError)
     assert engine.run(request)
+
+
+def test_copies_of_a_declaration_share_what_is_kept_under_it(path, monkeypatch):
+    """Each asker has a copy; with thousands of keys it takes a while to write what cleans rows.
+
+    What was found for one asker besides makes another declaration, also where it is equal.
+    """
+    written, inner = [], duckdb.whole
+
+    def seen(schema, **how):
+        written.append(schema)
+        return inner(schema, **how)
+
+    monkeypatch.setattr(duckdb, "whole", seen)
+    engine = opened(path)
+    schema = schema_of(engine)
+    equal = replace(schema, columns=dict(schema.columns))
+    copies = [schema, replace(schema), equal, replace(equal), replace(schema)]
+    found = [engine._over_kept(one).of for one in copies]
+    assert written == [schema, equal]
+    assert [one is found[0] for one in found] == [True, True, False, False, True]
+    assert found[2] is found[3]

@@ -385,8 +385,9 @@ class Curator(Settling, Free, Publications):
         return self._part(dataset or named_dataset(question, self.policy.datasets), block, analyst)
 
     def _part(self, named: str, block: str | None, analyst: str | None) -> Asking:
+        who = OWNER if analyst is None else self._known(analyst)
         part = self._opened(named, block)
-        part.begin(OWNER if analyst is None else analyst)
+        part.begin(who)
         return part
 
     def _opened(self, named: str, block: str | None) -> Asking:

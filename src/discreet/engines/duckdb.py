@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,7 +30,7 @@ from discreet.engines.kept import Files, Rows
 from discreet.engines.own import SESSION, failing, own, quoted
 from discreet.engines.reading import cells
 from discreet.engines.running import fetched
-from discreet.engines.shapes import Shapes, whole
+from discreet.engines.shapes import Shapes, Whole, whole
 from discreet.engines.state import with_log
 from discreet.errors import EngineError, ParameterError
 from discreet.query.request import Cells, Request
@@ -91,6 +92,7 @@ class DuckDB(Engine):
         self._connection = connection
         self._files, self._closed = files, False
         self._shapes: dict[int, tuple[Schema, Shapes | None]] = {}
+        self._wholes: dict[tuple[int, ...], tuple[list[Any], Whole | None]] = {}
         self._at: tuple[Rows, duckdb.DuckDBPyConnection] | None = None
         self._relation = relation
         self._busy = Lock()
@@ -301,13 +303,29 @@ class DuckDB(Engine):
             return None
         found = self._shapes.get(id(schema))
         if found is None:
-            relation = self._with_types(schema, [n for n in schema.columns if n in self._types])
-            of = whole(schema, dialect=self.dialect, relation=relation)
+            of = self._whole(schema)
             how: dict[str, Any] = {"dialect": self.dialect, "hashing": self.hashing}
             made = None if of is None else Shapes(of, **how, key=self.key)
             if len(self._shapes) >= _REMEMBERED:
                 self._shapes.clear()
             found = self._shapes[id(schema)] = (schema, made)  # its id stays its own
+        return found[1]
+
+    def _whole(self, schema: Schema) -> Whole | None:
+        """What is kept under a declaration: written once for all its copies.
+
+        Each asker has a copy of what is declared, which holds the same columns. What was found
+        besides for one asker makes other columns, and no two askers share these.
+        """
+        parts = [getattr(schema, one.name) for one in fields(schema)]
+        at = tuple(map(id, parts))
+        found = self._wholes.get(at)
+        if found is None:
+            relation = self._with_types(schema, [n for n in schema.columns if n in self._types])
+            made = whole(schema, dialect=self.dialect, relation=relation)
+            if len(self._wholes) >= _REMEMBERED:
+                self._wholes.clear()
+            found = self._wholes[at] = (parts, made)  # their ids stay their own
         return found[1]
 
     def _from_kept(self, rows: Rows, text: str, seconds: float | None) -> list[tuple[Any, ...]]:
