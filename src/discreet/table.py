@@ -261,7 +261,8 @@ class Table:
 
         A table that cannot be read, such as a broken file, fails here with the database's own
         words. Later it would fail behind an analyst's question, which is then charged and answered
-        as if the table were empty.
+        as if the table were empty. So does a CSV file with lines that are no rows (too few fields,
+        or too many, a quotation mark that stays open, no UTF-8): questions leave them out.
         """
         check_rows(self.schema, self._engine)
 

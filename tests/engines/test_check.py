@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+from discreet.errors import EngineError
 
 DATA = pa.table({"id": [1], "name": ["x"], "pay": [1.5], "on": [True]})
 
@@ -46,6 +47,36 @@ def test_bounds_to_be_found_need_a_number():
     made({"pay": dp.Bounds.find(epsilon=1)})
     with pytest.raises(dp.ParameterError):
         made({"on": dp.Keys(["a"])})
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"1,2\n1\n3,4\n",
+        b'1,2\n1,"x\n3,4\n5,6\n',
+        b"1,2\n1,2,3\n",
+        b"1,Jos\xe9\n1,An\n",
+    ],
+    ids=["too few fields", "a quotation mark that stays open", "too many fields", "no UTF-8"],
+)
+def test_the_owner_is_told_that_lines_would_be_left_out(tmp_path, lines):
+    """Questions leave them out, so that no row decides whether they fail."""
+    (tmp_path / "t.csv").write_bytes(b"a,b\n" + lines)
+    table = dp.Table(tmp_path / "t.csv", unit=dp.PerRow(), columns={"a": dp.Bounds(0, 9)})
+    assert len(table.session(epsilon=1).ask("SELECT COUNT(*) AS n FROM t", epsilon=1)) == 1
+    with pytest.raises(EngineError, match="lines of the CSV files are no rows"):
+        table.read_through()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [b"", b"1,2\n", b"1,2\r\n3,4\r\n", b'1,"two\nlines"\n\n3,""\n', b'"x, ""y""",5" z\n', b"1,"],
+)
+def test_the_owner_is_told_nothing_where_all_lines_are_rows(tmp_path, lines):
+    end = b"\r\n" if b"\r" in lines else b"\n"
+    (tmp_path / "t.csv").write_bytes(b"a,b" + end + lines)
+    columns = {"a": dp.Bounds(0, 9), "b": dp.FreeText()}
+    assert dp.Table(tmp_path / "t.csv", unit=dp.PerRow(), columns=columns).read_through() is None
 
 
 def test_the_owner_may_have_every_row_read():

@@ -66,6 +66,9 @@ class Engine(ABC):
         already. A database that takes longer than `seconds` is stopped; that is a failure.
         """
 
+    def check_lines(self) -> None:  # noqa: B027 - most engines read rows, and no lines
+        """Refuse lines of text that are no rows, which questions leave out; EngineError."""
+
     @abstractmethod
     def ping(self) -> None:
         """Check without reading any row that the database answers; EngineError if not."""

@@ -42,11 +42,13 @@ def check_columns(schema: Schema, engine: Engine) -> None:
 def check_rows(schema: Schema, engine: Engine) -> None:
     """Let the engine read every declared column of every row; EngineError if it cannot.
 
-    What it finds is thrown away: the owner learns that the table can be read, and nothing of it.
+    What it finds is thrown away: the owner learns that the table can be read, and nothing of it. Of
+    a CSV file all lines have to be rows.
     """
     said = [name for name, what in schema.columns.items() if not isinstance(what, Hidden)]
     known = [name for name in said if not isinstance(schema.columns[name], FindBounds)]
     totals = tuple(_looking_at(Column(name, schema.kind(name))) for name in known)
+    engine.check_lines()
     engine.run(Request(schema, None, (Part((), (*totals, Total()), Bounding("none")),)))
 
 

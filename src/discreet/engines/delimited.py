@@ -88,8 +88,17 @@ class Names:
         self._seen = now
 
 
-def csv_relation(listed: exp.Expr, names: Sequence[str], delimiter: str) -> exp.Expr:
-    """The files as they stand after FROM."""
+def csv_relation(
+    listed: exp.Expr, names: Sequence[str], delimiter: str, *, strict: bool = False
+) -> exp.Expr:
+    """The files as they stand after FROM.
+
+    Args:
+        listed: the files.
+        names: of the columns.
+        delimiter: what stands between fields.
+        strict: whether a line that is no row is a failure, and quotation marks have to be right.
+    """
 
     def given(option: str, value: exp.Expr) -> exp.Expr:
         return exp.PropertyEQ(this=exp.Var(this=option), expression=value)
@@ -107,8 +116,8 @@ def csv_relation(listed: exp.Expr, names: Sequence[str], delimiter: str) -> exp.
         "delim": text(delimiter),
         "quote": text('"'),
         "escape": text('"'),
-        "ignore_errors": exp.true(),
-        "strict_mode": exp.false(),
+        "ignore_errors": exp.false() if strict else exp.true(),
+        "strict_mode": exp.true() if strict else exp.false(),
         "max_line_size": exp.Literal.number(_LONGEST_LINE),
     }
     given_all = [given(option, value) for option, value in options.items()]

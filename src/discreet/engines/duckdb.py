@@ -78,6 +78,8 @@ class DuckDB(Engine):
 
     dialect = "duckdb"
     _names: Names | None = None
+    _strictly: exp.Expr | None = None
+    """CSV files, as they are read where a line that is no row is a failure."""
 
     def __init__(
         self,
@@ -131,17 +133,18 @@ class DuckDB(Engine):
             raise ParameterError("paths", None, "needs at least one file")
         listed: exp.Expr = exp.Array(expressions=[exp.Literal.string(file) for file in files])
         rows = Files.of(files, kind, threads)
-        names = None
+        names, strictly = None, None
         if kind == "csv":
             between = delimiter or ("\t" if ".tsv" in Path(files[0]).name.lower() else ",")
             names = Names(files, between, rows.identity())
             relation = csv_relation(listed, names.known, between)
+            strictly = csv_relation(listed, names.known, between, strict=True)
         else:
             relation = _function("read_parquet", listed)
         with failing("the files could not be read"):
             connection = own(files, threads=threads)
             engine = cls(connection, relation, files=rows, hashing=hashing, key=key)
-            engine.files, engine._names = files, names
+            engine.files, engine._names, engine._strictly = files, names, strictly
             if kind == "parquet":
                 engine._check_parquet(listed, files)
         return engine
@@ -279,6 +282,18 @@ class DuckDB(Engine):
         if statement is None or statement is _OF_KEPT:
             statement = self.statement(request)
         return cells(request, self._rows(statement, progress=progress, seconds=seconds))
+
+    def check_lines(self) -> None:
+        """Refuse CSV files with lines that are no rows, which questions leave out.
+
+        These have too few fields, or too many, a quotation mark that stays open, or are no UTF-8.
+        """
+        if self._strictly is None:
+            return
+        words = "lines of the CSV files are no rows, and questions leave them out"
+        with self._busy, failing(words):
+            text = f"SELECT count(COLUMNS(*)) FROM {self._strictly.sql(dialect=self.dialect)}"  # noqa: S608
+            self._connection.execute(text).fetchall()
 
     def ping(self) -> None:
         """Check that the files are there; else let DuckDB answer a question about no table."""
