@@ -55,6 +55,13 @@ def test_long_or_many_labels_lie_down():
         assert layers(chart)[0]["encoding"]["y"]["field"] == "main"
 
 
+def test_labels_side_by_side_have_room():
+    """Five of them, as wide as labels are that just do not lie down: they met before."""
+    chart = counts([1, 2, 3, 4, 5], keys=["a name, Nord", 'The "Old" Port', "c", "d", "e"]).plot()
+    assert layers(chart)[0]["encoding"]["x"]["field"] == "main"
+    assert chart.to_dict()["width"] >= 5 * 15 * 7
+
+
 def test_the_words_around_it():
     title = counts([1, 2]).plot().to_dict()["title"]
     assert title["text"] == "count by department"

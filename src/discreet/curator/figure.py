@@ -61,11 +61,15 @@ class Axis:
         """Whether neighbouring values are joined by a line."""
         return self.bins is None and self.scale in ("quantitative", "temporal")
 
+    @property
+    def room(self) -> int:
+        """How wide the longest label is, with a space beside it."""
+        return 7 * (1 + max((len(label) for label in self.labels), default=0))
+
     def lies_down(self, width: int = WIDE) -> bool:
         """Whether bars have to lie down because the labels would not fit side by side."""
-        longest = max((len(label) for label in self.labels), default=0)
         alone = len(self.labels) == 1
-        return self.scale == "nominal" and (alone or (longest + 1) * 7 * len(self.labels) > width)
+        return self.scale == "nominal" and (alone or self.room * len(self.labels) > width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +328,7 @@ def _size(main: Axis, colours: int, *, down: bool) -> tuple[int, int]:
         return WIDE, 260
     if main.is_line or main.scale == "ordinal":
         return WIDE if many > 4 else 320, 260
-    return min(WIDE, max(160, many * max(64, 26 * colours + 16))), 260
+    return min(WIDE, max(160, many * max(64, 26 * colours + 16, main.room))), 260
 
 
 def _bars(alt: Any, picture: Picture, colour: Axis | None, down: bool) -> list[Any]:  # noqa: FBT001
