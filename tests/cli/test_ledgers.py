@@ -311,6 +311,28 @@ def test_raise_the_total_of_a_file(asked, run):
     assert told == {"account": "people", "from": "epsilon 5", "to": "epsilon 6"}
 
 
+def test_a_file_has_a_delta_once_it_is_given_one(asked, run):
+    """It adds up like epsilon, and is kept when epsilon is raised alone."""
+    sql = "SELECT department, COUNT(*) AS n FROM payroll GROUP BY department"
+    words = ("sql", "payroll.csv", sql, "--text", "department", "--delta", "1e-6", "--epsilon", "1")
+    said = run(*words, code=3).stderr
+    assert "it has no delta: declare the keys" in said
+    assert "`discreet ledger raise FILE EPSILON --delta 1e-6`" in said
+    found = run("ledger", "raise", "payroll.csv", "10", "--delta", "1.5e-6").stdout
+    assert "may spend epsilon 10, delta 1.5e-06 instead of epsilon 10" in found
+    run(*words)
+    assert "delta 1e-06 of 1.5e-06" in run("budget", "payroll.csv").stdout
+    run("ledger", "raise", "payroll.csv", "12")
+    assert "of epsilon" not in run(*words[:-1], "2", code=3).stderr
+    assert "delta 5e-07 is left" in run(*words[:-1], "2", code=3).stderr
+    for total, delta in (("11", "1e-5"), ("12", "1e-7"), ("12", "1.5e-6")):
+        said = run("ledger", "raise", "payroll.csv", total, "--delta", delta, code=2).stderr
+        assert "must be above epsilon 12, delta 1.5e-06" in said
+    said = run("ledger", "raise", "payroll.csv", "12", "--delta", "2", code=2).stderr
+    assert said.startswith("--delta must lie strictly between 0 and 1, got '2'")
+    assert "Intact" in run("ledger", "verify", "payroll.csv").stdout
+
+
 def test_an_old_copy_can_be_looked_at(registered, run):
     (registered / "copy").write_bytes((registered / "staff.ledger").read_bytes())
     run("ask", "policy.toml", "SELECT COUNT(*) FROM payroll", "--epsilon", "0.5")

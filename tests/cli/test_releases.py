@@ -108,6 +108,8 @@ def test_export(stored, run):
     assert text.startswith("department,count,count_low,count_high")
     run("export", "3f2a", *OF, "-o", "r.json")
     assert json.loads((stored / "r.json").read_text()) == record
+    run("export", "3f2a", *OF, "-o", "r.CSV")
+    assert (stored / "r.CSV").read_text() == text
 
 
 def test_figures_and_pages_are_told_to_machines(registered, run):

@@ -91,6 +91,7 @@ def test_a_port_that_is_none_makes_nothing(port, tmp_path, monkeypatch):
         (["new.toml", "--certificate", "c.pem"], "goes with"),
         (["new.toml", "--host", "0.0.0.0"], "in clear"),
         (["new.toml", "--host", "0.0.0.0"], "got '0.0.0.0'; nothing is served"),
+        (["new.csv"], "is not there, and a new one has to end in .toml"),
         (["new.toml", "--processes", "0"], "at least 1"),
         (["new.toml", "--processes", "3"], "at most half the policy's workers, 4"),
     ],

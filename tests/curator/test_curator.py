@@ -453,6 +453,12 @@ def test_a_retired_dataset_answers_from_the_store_only(curator):
         curator.ask(SUM, analyst="alice")
     with pytest.raises(BudgetExceededError, match=r"^staff was retired: .*; nothing was charged$"):
         curator.ask(SUM)
+    for who in ("alice", None):  # whatever is left, nothing is offered
+        with pytest.raises(BudgetExceededError) as refused:
+            curator.ask(SUM, analyst=who, epsilon=99)
+        assert "could be answered" not in str(refused.value)
+        with pytest.raises(BudgetExceededError):
+            curator.ask(SUM, analyst=who, epsilon=99, with_what_is_left=True)
     assert curator.ask(COUNT, analyst="alice") == first
     assert curator.record(first.id) == first
 

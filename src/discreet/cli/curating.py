@@ -21,7 +21,8 @@ from discreet.cli.errors import FAILED, code_of, columns, complain, warn
 from discreet.cli.files import table_of
 from discreet.cli.options import Known, Out, reading, spread
 from discreet.cli.places import Place, is_policy, place_of
-from discreet.errors import DiscreetError, LedgerError, ParameterError
+from discreet.cli.registering import missing_in
+from discreet.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -50,7 +51,7 @@ class Priced:
             "--rows",
             metavar="N",
             rich_help_panel=o.COST,
-            help="In a group of so many rows, for means; else 1000.",
+            help="In a group of so many rows, for means; 1000 to explain, and --within needs it.",
         ),
     ] = None
     column: Annotated[
@@ -352,7 +353,7 @@ def check(policy: o.PolicyFile, as_json: o.Json = False) -> None:  # noqa: FBT00
     from discreet.curator.policy.words import explained, warnings  # noqa: PLC0415
 
     read = read_policy(policy)
-    place, missing = place_of(policy), _missing(read)
+    place, missing = place_of(policy), missing_in(read)
     held = _held(place, read)
     if as_json:
         told = {"fingerprint": read.fingerprint, "warnings": warnings(read), "missing": missing,
@@ -375,21 +376,6 @@ def check(policy: o.PolicyFile, as_json: o.Json = False) -> None:  # noqa: FBT00
         raise typer.Exit(FAILED)
     if held.problem:
         raise typer.Exit(code_of(held.problem))
-
-
-def _missing(policy: Policy) -> list[str]:
-    """Data and columns that are declared and not there; no row is read."""
-    from discreet.curator.asking import Asking  # noqa: PLC0415
-
-    found = []
-    for dataset in policy.datasets.values():
-        for block in (None, *dataset.blocks):
-            name = dataset.name if block is None else f"{dataset.name}, block {block}"
-            try:
-                Asking(dataset, block, confidence=policy.defaults.confidence).close()
-            except DiscreetError as error:
-                found.append(f"{name}: {str(error).removesuffix('; nothing was released')}")
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,10 @@ def count(
 def sql(
     file: File,
     question: Annotated[
-        str, typer.Argument(metavar="SQL", help="The table has the name of the file, or t.")
+        str,
+        typer.Argument(
+            metavar="SQL", help="The table is called like the file; t if that is no word."
+        ),
     ],
     known: Known,
     cost: Cost,

@@ -305,11 +305,17 @@ def rebuild(where: Where, as_json: o.Json = False) -> None:  # noqa: FBT002
 def raise_(
     where: Annotated[str, typer.Argument(metavar="FILE", help="A bare data file.")],
     total: Annotated[str, typer.Argument(metavar="EPSILON", help="Its new total.")],
+    delta: Annotated[
+        str | None,
+        typer.Option("--delta", metavar="DELTA", help="Its new total delta; else as it was: 0."),
+    ] = None,
     as_json: o.Json = False,  # noqa: FBT002
 ) -> None:
-    """Raise the total epsilon of a bare file; it is logged. (A policy says its budgets itself.)
+    """Raise the total epsilon of a bare file, and its delta; it is logged.
 
-    Example: [bold]discreet ledger raise payroll.csv 20[/bold]
+    A bare file has no delta until it is given one here. A policy says its budgets itself.
+
+    Example: [bold]discreet ledger raise payroll.csv 20 --delta 1e-6[/bold]
     """
     from discreet.curator.ledger.amounts import limit_of  # noqa: PLC0415
 
@@ -317,17 +323,20 @@ def raise_(
     if place.policy is not None:
         problem = f"says its budgets itself: change it, then `discreet register {where} {_MORE}`"
         raise ParameterError("file", where, problem)
-    try:
-        most = limit_of(epsilon=total).most
-    except ParameterError as error:
-        raise ParameterError("EPSILON", total, error.problem) from None
     with place.open() as ledger, ledger.writing() as on:
         on.name = "raise"
         accounts = on.accounts()
         if len(accounts) != 1 or place.data is None:
             raise ParameterError("file", where, "must be a bare data file with a ledger beside it")
         one = accounts[0]
-        if most.within(one.total):
+        try:
+            most = limit_of(
+                epsilon=total, delta=one.total.failing() if delta is None else delta
+            ).most
+        except ParameterError as error:
+            named, said = ("--delta", delta) if error.name == "delta" else ("EPSILON", total)
+            raise ParameterError(named, said, error.problem) from None
+        if most == one.total or not one.total.within(most):
             raise ParameterError("total", total, f"must be above {one.total.said(one.accounting)}")
         on.limit(one, most)
     told = {"account": one.name, "from": one.total.said("pure"), "to": most.said("pure")}

@@ -6,14 +6,18 @@ Tested by tests/cli/test_registering.py
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli import options as o
 from discreet.cli.errors import warn
+from discreet.errors import DiscreetError
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from discreet.curator.policy.model import Policy
+
+__all__ = ["missing_in", "register"]
 
 
 def register(
@@ -52,6 +56,8 @@ def register(
     What is spent was promised to somebody: to rows, or to people whom a column names. Who says that
     otherwise afterwards has to say that everybody is one of each, with --other-unit.
 
+    It warns of files that are not there, and of columns that they do not have; no row is read.
+
     Example: [bold]discreet register policy.toml[/bold]
 
     Example: [bold]discreet register policy.toml --same-data payroll[/bold]
@@ -71,9 +77,35 @@ def register(
             "both adds up, and neither counts it. If it is the old ledger of this policy, say its "
             "name in the policy again"
         )
+    for words in missing_in(read, near=True):
+        warn(f"{words}. No question can be answered from it until that is mended")
     if as_json:
         typer.echo(json.dumps({"version": version, "changed": changed}, indent=2))
         return
     typer.echo(f"The ledger follows version {version} of this policy.")
     for words in changed or ["No budget has changed."]:
         typer.echo(f"  {words}")
+
+
+def missing_in(policy: Policy, *, near: bool = False) -> list[str]:
+    """Data and columns that are declared and not there; no row is read.
+
+    Args:
+        policy: declares them.
+        near: whether to look at files only, and at no server, which may keep one waiting.
+    """
+    from discreet.curator.asking import Asking  # noqa: PLC0415
+    from discreet.curator.policy.model import is_address  # noqa: PLC0415
+
+    found = []
+    for dataset in policy.datasets.values():
+        for block in (None, *dataset.blocks):
+            part = dataset if block is None else dataset.blocks[block]
+            if near and is_address(part.source):
+                continue
+            name = dataset.name if block is None else f"{dataset.name}, block {block}"
+            try:
+                Asking(dataset, block, confidence=policy.defaults.confidence).close()
+            except DiscreetError as error:
+                found.append(f"{name}: {str(error).removesuffix('; nothing was released')}")
+    return found

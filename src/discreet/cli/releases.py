@@ -228,8 +228,11 @@ def export(
 ) -> None:
     """Write a stored release with its provenance as JSON, or for a public registry, or as CSV.
 
+    A file that ends in .csv is written as CSV.
+
     Example: [bold]discreet export 3f2a --policy policy.toml --registry[/bold]
     """
+    as_csv = as_csv or (output is not None and output.suffix.lower() == ".csv")
     if registry and as_csv:
         raise ParameterError("--csv", None, "and --registry cannot both be written")
     if as_csv:

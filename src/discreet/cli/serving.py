@@ -116,6 +116,8 @@ def _ready(path: Path) -> list[str]:
     from discreet.curator.policy.reading import read_policy  # noqa: PLC0415
 
     made = []
+    if not path.exists() and path.suffix != ".toml":
+        raise ParameterError("POLICY", str(path), "is not there, and a new one has to end in .toml")
     if not path.exists():
         path.write_text(_EMPTY.format(name=path.stem), encoding="utf-8")
         made.append(f"Wrote {path.name}, a policy without data yet.")

@@ -271,7 +271,7 @@ class Curator(Settling, Free, Publications):
             )
         except BudgetExceededError as refusal:
             smaller = None  # where the asker may not know what is left
-            if refusal.left is not None:
+            if refusal.left is not None and not self._is_retired(asking):
                 smaller = self._coarser(asking, family, who, plan, target)
             if with_what_is_left and smaller is not None:
                 return (yield from self._answer(asking, family, who, plan, smaller, named))
@@ -423,6 +423,9 @@ class Curator(Settling, Free, Publications):
             known = ", ".join(self.policy.analysts) or "none"
             raise ParameterError("analyst", analyst, f"must be one of the policy's: {known}")
         return analyst
+
+    def _is_retired(self, asking: Asking) -> bool:
+        return self.ledger.accounts[asking.account].sealed
 
     def _may_ask(self, family: Family, who: str) -> None:
         self.paid = NOTHING  # so far

@@ -150,13 +150,14 @@ def _limit(ledger: Ledger, budget: Exact | None) -> Limit:
     account = ledger.accounts.get(_FAMILY)
     if account is None:
         return limit_of(epsilon=DEFAULT_BUDGET if budget is None else budget)
-    if budget is not None and limit_of(epsilon=budget).most != account.total:
+    total = account.total
+    if budget is not None and limit_of(epsilon=budget).most.main != total.main:
         problem = (
-            f"of this file is {account.total.said('pure')} since its ledger was made; "
+            f"of this file is {total.said('pure')} since its ledger was made; "
             "leave the budget out, or raise it with `discreet ledger raise`"
         )
         raise ParameterError("budget", str(budget), problem)
-    return limit_of(epsilon=account.total.value())
+    return limit_of(epsilon=total.value(), delta=total.failing())
 
 
 def _version(ledger: Ledger, file: Path) -> str:

@@ -36,6 +36,12 @@ __all__ = [
 _QUESTION = tuple(t.question.c.keys())
 
 
+_NO_DELTA = (
+    ", and it has no delta: declare the keys, or let the owner give it one (`delta = 1e-6` in the "
+    "policy; for a bare file `discreet ledger raise FILE EPSILON --delta 1e-6`)"
+)
+
+
 class Balance(NamedTuple):
     """What an account is worth, as its row says it."""
 
@@ -391,6 +397,8 @@ class Writing:
         kind = account.accounting
         cost, left = told_apart(charge.amount, account.left, kind)
         words = f"this question costs {cost}, and of {charge.account} {left} is left"
+        if charge.amount.delta and not account.total.delta:
+            words += _NO_DELTA
         if account.sealed:
             words = f"{charge.account} was retired: no question is answered from its data any more"
         raise BudgetExceededError(
