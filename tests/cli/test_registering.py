@@ -66,7 +66,7 @@ def test_a_file_whose_people_are_said_otherwise_is_told(here, run):
 def test_what_is_not_there_is_told(registered, run):
     """The policy is in force all the same: the data may come later."""
     assert run("register", "policy.toml").stderr == ""
-    changed(registered, "[dataset.payroll.columns]", "[dataset.payroll.columns]\npey = \"text\"")
+    changed(registered, "[dataset.payroll.columns]", '[dataset.payroll.columns]\npey = "text"')
     words = " ".join(run("register", "policy.toml").stderr.split())
     assert "payroll: columns must be columns of the source, which has:" in words
     assert "got 'pey'. No question can be answered from it until that is mended" in words
