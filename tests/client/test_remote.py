@@ -11,7 +11,7 @@ from tests.client.test_wire import Slept
 from tests.curator.payroll import COUNT, POLICY, SUM, spent, write_rows
 
 import discreet as dp
-from discreet.client.remote import Remote, _sql, connect
+from discreet.client.remote import Remote, _priced, _sql, connect
 from discreet.client.wire import Wire
 from discreet.curator.curator import Curator
 from discreet.curator.ledger.verify import verified
@@ -380,3 +380,11 @@ def test_metadata_say_everything_that_a_program_needs(remote, fake):
     assert fake.seen[-1].path == "/api/datasets/payroll?keys=all"
     assert json.loads(json.dumps(told)) == told
     assert [one["name"] for one in told["columns"]] == ["dept", "pay", "bonus"]
+
+
+def test_numbers_are_sent_as_they_were_typed():
+    """What is text stays text, however long it would be as a fraction; what is none is refused."""
+    said = _priced({"epsilon": "1e400", "delta": 0.1, "rho": None, "rows": 3, "column": "n"})
+    assert said == {"epsilon": "1e400", "delta": "1/10", "rho": None, "rows": "3", "column": "n"}
+    with pytest.raises(ParameterError, match="epsilon"):
+        _priced({"epsilon": "one"})

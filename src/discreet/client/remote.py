@@ -308,7 +308,8 @@ def _priced(price: Mapping[str, Any]) -> dict[str, Any]:
         if name not in (*_PRICES, *_AS_SAID):
             raise TypeError(f"a question says nothing about {name!r}")
         exact = value is not None and name not in _AS_SAID
-        made[name] = str(rational(value, name=name)) if exact else value
+        number = rational(value, name=name) if exact else None
+        made[name] = value if number is None or isinstance(value, str) else str(number)
     return made
 
 

@@ -38,6 +38,7 @@ from discreet.server.page import analyst, assets, auditor, frame, owner, signing
 from discreet.server.problems import KINDS, Problem, problem_of
 from discreet.server.service import Service
 from discreet.server.together import Busy, SharedBuckets, Together
+from discreet.server.unfit import unfit
 from discreet.server.workers import Workers
 
 __all__ = ["PUBLIC", "described", "make_app"]
@@ -195,13 +196,8 @@ def _failed_at(service: Service, error: Exception, who: Credential | None) -> Re
 def _failures(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, error: RequestValidationError) -> Response:
-        parts = [
-            f"{'.'.join(str(part) for part in one['loc'][1:]) or 'body'}: {one['msg']}"
-            for one in error.errors()
-        ]
-        kind = "malformed" if any(one["type"] == "json_invalid" for one in error.errors()) else None
-        words = "; ".join(parts[:5])[:500]
-        return _answer(request, Problem(kind or "parameter", f"{words}; nothing was charged"))
+        fix = "GET /api/openapi.json says what every request may hold."
+        return _answer(request, unfit(request, error, ending="nothing was charged", fix=fix))
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:

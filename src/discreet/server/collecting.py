@@ -55,6 +55,7 @@ from discreet.server.limits import Rate
 from discreet.server.problems import KINDS, Problem
 from discreet.server.run import address_of, bound, in_thread, server_around
 from discreet.server.settings import LONGEST_BODY, Settings
+from discreet.server.unfit import unfit
 
 __all__ = ["LEARNT", "collecting_app", "run_collecting", "serving_collecting"]
 
@@ -335,12 +336,8 @@ def _failures(app: FastAPI) -> None:
         return JSONResponse(problem.told(), problem.status, headers=dict(problem.headers))
 
     @app.exception_handler(RequestValidationError)
-    def malformed(_: Request, error: RequestValidationError) -> Response:
-        parts = [
-            f"{'.'.join(str(part) for part in one['loc'][1:]) or 'body'}: {one['msg']}"
-            for one in error.errors()
-        ]
-        return answer(Problem("parameter", f"{'; '.join(parts[:5])[:500]}; nothing was counted"))
+    def malformed(request: Request, error: RequestValidationError) -> Response:
+        return answer(unfit(request, error, ending="nothing was counted"))
 
     @app.exception_handler(HTTPException)
     def refused(_: Request, error: HTTPException) -> Response:
