@@ -68,7 +68,7 @@ def test_the_ledger_is_closed_where_something_else_is_refused(file, monkeypatch)
     open_file(file, columns={"dept": ["a", "b"]}).close()
     opened, connect = [], Database._connect
     monkeypatch.setattr(Database, "_connect", lambda self: (opened.append(self), connect(self)))
-    for wrong in ({"columns": {"dept": object()}}, {"columns": {}, "budget": 7}):
+    for wrong in ({"columns": {"dept": object()}}, {"columns": {}, "budget": 0}):
         with pytest.raises(ParameterError):
             open_file(file, **wrong)
     assert [database._closed for database in opened] == [True, True]
@@ -83,6 +83,22 @@ def test_the_total_is_said_once(file):
         open_file(file, columns={"dept": ["a", "b"]}, budget=5)
     with open_file(file, columns={"dept": ["a", "b"]}, budget="0.5") as curator:
         assert left(curator) == "epsilon 0"
+
+
+def test_the_total_is_not_fixed_by_what_was_refused(file):
+    """It is as long as nothing was spent: also above the one that nobody said."""
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        with pytest.raises(BudgetExceededError):
+            curator.ask(COUNT, epsilon=11)
+    for budget in ("3", "20", "0.5"):
+        with open_file(file, columns={"dept": ["a", "b"]}, budget=budget) as curator:
+            assert left(curator) == f"epsilon {budget}"
+    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
+        curator.ask(COUNT, epsilon="0.25")
+        assert left(curator) == "epsilon 0.25"
+        verified(curator.ledger)
+    with pytest.raises(ParameterError, match=r"is epsilon 0\.5 since its ledger was made"):
+        open_file(file, columns={"dept": ["a", "b"]}, budget=3)
 
 
 def test_people_may_have_many_rows(file):

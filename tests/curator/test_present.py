@@ -65,3 +65,16 @@ def test_nothing_is_left_of_an_impossible_having(session):
     )
     assert len(answer) == 0
     assert isinstance(answer, dp.Release)
+
+
+def test_what_is_computed_says_why_it_has_no_interval(session):
+    answer = session.ask(
+        "SELECT COUNT(*) FILTER (WHERE age > 30) / COUNT(*) AS share, COUNT(*) AS n FROM t",
+        epsilon=50,
+    )
+    assert list(answer.intervals) == ["n"]
+    (told,) = [note for note in answer.notes if "interval" in note]
+    assert told.startswith("share has no interval: it is computed from COUNT")
+    assert told.endswith("which have one where they are asked for, too")
+    alone = session.ask("SELECT COUNT(*) AS n, SUM(age) AS s FROM t", epsilon=50)
+    assert not any("interval" in note for note in alone.notes)

@@ -23,7 +23,7 @@ from typing import Any
 
 from discreet.curator.asking import Asking
 from discreet.curator.curator import Curator
-from discreet.curator.ledger.amounts import Limit, limit_of
+from discreet.curator.ledger.amounts import NOTHING, Limit, limit_of
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.registry import (
     opened_or_made,
@@ -67,7 +67,8 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
         person: the column that names the person; without it every row is one person.
         max_rows: how many rows of a person count.
         max_groups: in how many groups a person counts.
-        budget: the total epsilon, at the first use; later it has to agree, or be left out.
+        budget: the total epsilon, as long as nothing was spent of it; later it has to agree, or be
+            left out.
         table: the table's name in a database file.
         options: for the engine, such as {"delimiter": ";"}.
     """
@@ -100,7 +101,8 @@ def open_file(  # noqa: PLR0913 - all that an owner may say on one line
         wanted = replace(registration(policy), data=())  # a version says its state
         earlier = [] if ledger.policy[0] == wanted.fingerprint else policies_in(ledger)
         other = otherwise_protected(wanted, earlier, ledger.accounts)
-        register(ledger, wanted, other_unit=[dataset.name])
+        more = [_FAMILY] if _is_untouched(ledger) else []
+        register(ledger, wanted, other_unit=[dataset.name], more_budget=more)
         made = OfFile(policy, ledger=ledger)
         made.is_new, made.before = is_new, sorted({was.whom for was, _ in other})
         return made  # noqa: TRY300 - all of it may fail
@@ -145,12 +147,20 @@ def orphans(path: str | Path) -> list[str]:
     )
 
 
+def _is_untouched(ledger: Ledger) -> bool:
+    """Whether nothing was spent: its first question was refused, or not even asked."""
+    account = ledger.accounts.get(_FAMILY)
+    return account is not None and account.spent == NOTHING
+
+
 def _limit(ledger: Ledger, budget: Exact | None) -> Limit:
-    """The total that the ledger has, or the one of a new ledger."""
+    """The total that the ledger has; the one that is said, as long as nothing was spent of it."""
     account = ledger.accounts.get(_FAMILY)
     if account is None:
         return limit_of(epsilon=DEFAULT_BUDGET if budget is None else budget)
     total = account.total
+    if budget is not None and _is_untouched(ledger):
+        return limit_of(epsilon=budget, delta=total.failing())
     if budget is not None and limit_of(epsilon=budget).most.main != total.main:
         problem = (
             f"of this file is {total.said('pure')} since its ledger was made; "

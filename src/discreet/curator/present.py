@@ -23,10 +23,20 @@ from discreet.privacy.loss import PureLoss
 from discreet.query.blocks import bin_step
 from discreet.query.explain import mechanism_words
 from discreet.query.keys import shown_key
-from discreet.query.plan import Aggregate, Output, Plan, Post, PostAggregate, PostGroup
+from discreet.query.plan import (
+    Aggregate,
+    Output,
+    Plan,
+    Post,
+    PostAggregate,
+    PostGroup,
+    inside,
+)
 from discreet.query.post import Released, are_short, arrange, evaluate, sound
 from discreet.query.price import Measured, Priced
 from discreet.query.reading import rank_error
+from discreet.query.render import post_sql
+from discreet.query.words import listed
 
 __all__ = ["presented"]
 
@@ -203,6 +213,19 @@ def _ranks(question: Priced, confidence: Fraction) -> list[str]:
     return found
 
 
+def _computed(plan: Plan) -> list[str]:
+    """Why what is computed from several numbers has no interval, and what has."""
+    found = []
+    for output in plan.outputs:
+        parts = dict.fromkeys(post_sql(PostAggregate(one)) for one in inside(output.value))
+        if parts and not isinstance(output.value, PostAggregate):
+            found.append(
+                f"{output.name} has no interval: it is computed from {listed(parts, 4)}, which "
+                "have one where they are asked for, too"
+            )
+    return found
+
+
 def _extremes(plan: Plan) -> list[str]:
     """A maximum is a quantile, and says so."""
     return [
@@ -231,6 +254,7 @@ def _notes(question: Priced, confidence: Fraction, *, others: bool) -> tuple[str
     else:
         notes += _left_out(question.plan)
     notes += _extremes(question.plan)
+    notes += _computed(question.plan)
     notes += _ranks(question, confidence)
     if question.selection is not None:
         chosen = question.selection
