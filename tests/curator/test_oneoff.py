@@ -87,9 +87,9 @@ def test_the_total_is_said_once(file):
 
 def test_the_total_is_not_fixed_by_what_was_refused(file):
     """It is as long as nothing was spent: also above the one that nobody said."""
-    with open_file(file, columns={"dept": ["a", "b"]}) as curator:
-        with pytest.raises(BudgetExceededError):
-            curator.ask(COUNT, epsilon=11)
+    first = open_file(file, columns={"dept": ["a", "b"]})
+    with first, pytest.raises(BudgetExceededError):
+        first.ask(COUNT, epsilon=11)
     for budget in ("3", "20", "0.5"):
         with open_file(file, columns={"dept": ["a", "b"]}, budget=budget) as curator:
             assert left(curator) == f"epsilon {budget}"
