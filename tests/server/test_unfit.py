@@ -1,16 +1,7 @@
 """A request that does not fit its form is told which field, and what it has to be."""
 
 import pytest
-from tests.server.running import COUNT, prepared, running, weak
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        weak(patch)
-        with running(prepared(tmp_path_factory.mktemp("unfit"))) as made:
-            yield made
-
+from tests.server.running import COUNT
 
 ASK = {"question": COUNT}
 
@@ -31,8 +22,8 @@ ASK = {"question": COUNT}
         ({f"x{i}" * 40: 1 for i in range(50)}, "is no field of this request"),
     ],
 )
-def test_a_field_that_does_not_fit(server, body, words):
-    told = server.post("/api/ask", body)
+def test_a_field_that_does_not_fit(standing, body, words):
+    told = standing.post("/api/ask", body)
     assert told.status == 422
     assert words in told.json["message"]
     assert told.json["message"].endswith("; nothing was charged")
@@ -40,24 +31,24 @@ def test_a_field_that_does_not_fit(server, body, words):
     assert told.json["fix"] == "GET /api/openapi.json says what every request may hold."
 
 
-def test_several_fields(server):
-    told = server.post("/api/explain", {"epsilom": 1, "rows": None, "within": {}}).json["message"]
+def test_several_fields(standing):
+    told = standing.post("/api/explain", {"epsilom": 1, "rows": None, "within": {}}).json["message"]
     assert "question must be said; " in told
     assert "within must be a number" in told
     assert "epsilom is no field" in told
 
 
-def test_inside_of_a_list_its_place_is_told(server):
-    told = server.post("/api/errors", {**ASK, "epsilons": ["1", None]}).json["message"]
+def test_inside_of_a_list_its_place_is_told(standing):
+    told = standing.post("/api/errors", {**ASK, "epsilons": ["1", None]}).json["message"]
     assert told.startswith("epsilons.1 must be a number")
 
 
-def test_in_an_address(server):
-    told = server.get("/api/releases?limit=x").json
+def test_in_an_address(standing):
+    told = standing.get("/api/releases?limit=x").json
     assert told["message"].startswith("limit must be a valid integer")
 
 
-def test_no_json(server):
+def test_no_json(standing):
     headers = {"Content-Type": "application/json"}
-    told = server.post("/api/ask", None, raw=b"{", headers=headers)
+    told = standing.post("/api/ask", None, raw=b"{", headers=headers)
     assert (told.status, told.json["error"]) == (400, "malformed")
