@@ -9,6 +9,7 @@ from tests.curator.test_searching import AVG, SUM, curator, failed, folder  # no
 
 from discreet.curator import asking, questions
 from discreet.curator.curator import Curator
+from discreet.engines import duckdb
 from discreet.errors import NothingFoundError, ParameterError, QueryError
 from discreet.query import known
 from discreet.query.schema import FindBounds
@@ -391,3 +392,22 @@ def test_who_is_no_analyst_of_the_policy_takes_nobodys_place(curator):  # noqa: 
             with pytest.raises(ParameterError, match="one of the policy's"):
                 ask(COUNT, analyst=f"nobody {number}")
     assert list(part._desks) == ["alice"]
+
+
+def test_what_all_askers_share_is_there_before_the_first_one_asks(tmp_path, monkeypatch):
+    """With one curator for both: whoever is second does not see that somebody was first. Neither
+    after the data were opened anew.
+    """
+    made, inner = [], duckdb.whole
+    monkeypatch.setattr(duckdb, "whole", lambda *a, **b: made.append(a) or inner(*a, **b))
+    write_rows(tmp_path / "payroll.csv")
+    (tmp_path / "policy.toml").write_text(POLICY)
+    Curator.register(tmp_path / "policy.toml")
+    with Curator(tmp_path / "policy.toml") as alone:
+        part = alone._opened("payroll", None)
+        for turn in (1, 2):
+            assert len(made) == turn
+            for who in ("alice", "bob", None):
+                alone.explain(COUNT, analyst=who, epsilon="0.1")
+            assert len(made) == turn
+            part.reopen()

@@ -158,6 +158,7 @@ class Asking(Questions):
         self.account = dataset.account(block)
         self.fingerprint = dataset.fingerprint(block)
         self._base_on(schema)
+        found.expect(schema)
         self.found: list[tuple[str, PureLoss]] = []
         self.canon: list[str] = []
         self.paid: list[tuple[str, Amount]] = []
@@ -188,6 +189,7 @@ class Asking(Questions):
         self._last = None  # a statement for the engine of before
         if schema != self._base:
             self._base_on(schema)
+        self._engine.expect(self._base)
 
     def listed(self) -> Sequence[str]:
         """The files of the source now; its engine may have been opened on others."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from discreet.query.request import Cells, Request
-from discreet.query.schema import Storage
+from discreet.query.schema import Schema, Storage
 
 __all__ = ["Engine", "Hashing"]
 
@@ -64,6 +64,12 @@ class Engine(ABC):
 
         `statement` is what `statement(request)` or `ready(request)` returned, if the caller has it
         already. A database that takes longer than `seconds` is stopped; that is a failure.
+        """
+
+    def expect(self, schema: Schema) -> None:  # noqa: B027 - most engines make nothing
+        """Make what all questions under a declaration need, before anybody asks one.
+
+        Otherwise who asks first would wait for it, and the next one see that somebody has asked.
         """
 
     def check_lines(self) -> None:  # noqa: B027 - most engines read rows, and no lines

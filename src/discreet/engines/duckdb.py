@@ -312,6 +312,11 @@ class DuckDB(Engine):
 
     # kept rows
 
+    def expect(self, schema: Schema) -> None:
+        """Write what cleans the rows that are kept, which all copies of a declaration share."""
+        if self._files is not None:
+            self._whole(schema)
+
     def _over_kept(self, schema: Schema) -> Shapes | None:
         """Statements over what is kept of the files under a declaration."""
         if self._files is None:
